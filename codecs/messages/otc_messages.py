@@ -10,6 +10,7 @@ from msgspec import Meta, Struct
 
 from ...config.limits import (
     AS_OF_CHARS_MAX,
+    JSON_BYTES_MAX,
     LISTING_LIMIT_DEFAULT,
     LISTING_OFFSET_DEFAULT,
     ORDER_BODY_BYTES_MAX,
@@ -96,6 +97,40 @@ class OtcBalanceQuery(Struct, frozen=True):
 OtcFillableBalance = dict[str, str]  # spec 2.10.3 and 2.10.4: lowercase token address -> raw units
 
 
+class OtcPurgeBody(Struct, frozen=True, rename="camel", kw_only=True, forbid_unknown_fields=True):
+    """Body of POST /operator/otc/purge: the open OTC orders to end, which match all members that are given.
+
+    The decoder refuses unknown members, since a mistyped one would otherwise choose more orders.
+
+    Attributes:
+        token: token that an order sells or buys.
+        state: state of an order that may still change.
+        unlisted: orders with a token that the operator has not listed.
+        dry_run: count the orders, and end none.
+        after: `after` of the answer before; empty for the first request.
+    """
+
+    chain_id: ChainId | None = None
+    maker: str | None = None
+    token: str | None = None
+    state: OtcState | None = None
+    unlisted: bool = False
+    dry_run: bool = False
+    after: str = ""
+
+
+class OtcPurged(Struct, frozen=True):
+    """Answer of POST /operator/otc/purge.
+
+    Attributes:
+        orders: number of orders that were ended, or would be.
+        after: member `after` of the next request; empty if no orders are left to look at.
+    """
+
+    orders: int
+    after: str
+
+
 def posted(stored: StoredOrder) -> PostedOrder:
     """Make the answer to a posted order, which has the order at the top level and again under `order`."""
     return PostedOrder(order=stored, **msgspec.structs.asdict(stored))
@@ -104,5 +139,6 @@ def posted(stored: StoredOrder) -> PostedOrder:
 decode_otc_order = decoder(
     OtcOrderBody, bytes_max=ORDER_BODY_BYTES_MAX, unique_keys=True, takes_numerals=True
 )
+decode_otc_purge = decoder(OtcPurgeBody, bytes_max=JSON_BYTES_MAX, unique_keys=True)
 decode_otc_listing_query = query_decoder(OtcListingQuery)
 decode_otc_balance_query = query_decoder(OtcBalanceQuery)

@@ -47,6 +47,7 @@ TOPICS: dict[str, tuple[str, ...]] = {
         "codecs.messages.delta_messages",
         "codecs.eip712_orders",
         "engine.trade.orders.lifecycles",
+        "engine.trade.orders.live_rows",
         "engine.trade.orders.order_units",
         "engine.trade.delta.endpoints.order_reads",
         "engine.trade.delta.endpoints.order_submit",

@@ -36,7 +36,7 @@ async def a_contract(world: World, code: str) -> bytes:
 
 # --- Tokens that answer whatever their author likes -------------------------------------------------------
 
-RICH = "2 128 EXP 0x40 MSTORE 32 0x40 RETURN"
+RICH = "128 2 EXP 0x40 MSTORE 32 0x40 RETURN"
 """Token code that answers 2^128 to every call."""
 
 
@@ -59,13 +59,13 @@ async def test_a_token_of_ones_own_fills_no_more_than_its_place(
         expiry_s = 0 if endless else later_s
         for key in keys[:2]:
             for _ in range(3 if key is keys[0] else 2):
-                await front.posted(fake(key, expiry_s), key)
+                assert (await front.posted(fake(key, expiry_s), key))["state"] == "PENDING"
         refusal = await front.fault(fake(keys[0], expiry_s), keys[0])
         assert refusal[:2] == (400, "TooManyOpenOrders")
         assert "maker: expected fewer than 3 orders of unlisted tokens, got 3" in refusal[2]
         refusal = await front.fault(fake(keys[2], expiry_s), keys[2])
         assert refusal[:2] == (503, "ServiceUnavailable")
-        assert "orders of unlisted tokens" in refusal[2]
+        assert "unlisted tokens" in refusal[2]
         if endless:
             await front.posted(fake(keys[2], later_s), keys[2])
         await front.posted(front.an_order())
@@ -192,22 +192,55 @@ async def test_what_costs_nothing_takes_no_room_from_what_funds_cover(
     async with an_otc_front(tmp_path, runs=False) as front:
         world = front.world
         wallet = await a_wallet(world, world.user)
-        assert (await front.posted(front.an_order(maker=wallet), signature=GARBAGE))["state"] == "DRAFT"
+        draft = await front.posted(front.an_order(maker=wallet), signature=GARBAGE)
         short = front.an_order(maker_amount=10**24)
-        assert (await front.posted(short))["state"] == "SUSPENDED"
+        suspended = await front.posted(short)
+        assert (draft["state"], suspended["state"]) == ("DRAFT", "SUSPENDED")
         for refused in (
             await front.fault(front.an_order(maker_amount=10**24)),
             await front.fault(front.an_order(maker=wallet), signature=GARBAGE),
         ):
-            status, error_type, details = refused[:3]
-            assert (status, error_type) == (503, "ServiceUnavailable")
-            assert "only orders that the maker's funds cover are accepted" in details
+            assert refused[:2] == (503, "ServiceUnavailable")
+            assert "2 OTC orders wait for funds or a signature" in refused[2]
         assert (await front.posted(short))["state"] == "SUSPENDED", "it is kept already"
-        for _ in range(2):
+        first, *_ = [await front.posted(front.an_order()) for _ in range(2)]
+        for gone in (draft, suspended):
             assert (await front.posted(front.an_order()))["state"] == "PENDING"
-        status, error_type, details = (await front.fault(front.an_order()))[:3]
-        assert (status, error_type) == (503, "ServiceUnavailable")
-        assert "4 OTC orders may still change" in details
+            assert (await front.order(gone))["state"] == "EXPIRED", "it gave its place"
+        refused = await front.fault(front.an_order())
+        assert refused[:2] == (503, "ServiceUnavailable")
+        assert "4 OTC orders may still change" in refused[2]
+        assert (await front.order(first))["state"] == "PENDING"
+        await world.give(world.stranger, world.usdc, 2_500 * USDC, world.at.rfq)
+        await front.posted(front.an_order(maker=world.stranger.address), world.stranger)
+        assert (await front.order(first))["state"] == "EXPIRED", "the maker with the most orders gives one"
+
+
+async def test_a_network_takes_no_places_from_others_that_have_fewer(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Keys are free: one network fills the places of what costs nothing by as many makers as it likes."""
+    monkeypatch.setattr(limits, "OTC_LIVE_UNFUNDED_MAX", 6)
+    async with an_otc_front(tmp_path, runs=False) as front:
+
+        async def asks(address: str, number: int) -> tuple[dict[str, Any], int]:
+            front.address, key = address, SigningKey(bytes([number]) * 32)
+            order = front.an_order(maker=key.address)
+            status, told = await front.submit(order, key)
+            return told, status
+
+        hostile = [(await asks(f"203.0.113.{number}", number))[0] for number in range(1, 7)]
+        assert (await asks("203.0.113.77", 7))[1] == 503
+        honest = []
+        for number in (8, 9, 10):
+            told, status = await asks("198.51.100.1", number)
+            assert status == 200
+            honest.append(told)
+        for number in range(11, 20):
+            assert (await asks("203.0.113.78", number))[1] == 503
+        assert [(await front.order(told))["state"] for told in honest] == ["SUSPENDED"] * 3
+        states = [(await front.order(told))["state"] for told in hostile]
+        assert states == ["EXPIRED"] * 3 + ["SUSPENDED"] * 3
 
 
 async def test_the_balances_of_a_few_tokens_of_an_account_are_told_at_once(

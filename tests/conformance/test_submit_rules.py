@@ -436,6 +436,41 @@ async def test_orders_have_a_bound_of_memory_in_which_their_data_count(
     await front.submitted(await front.a_sale(metadata=b"more"))
 
 
+async def test_an_order_without_signature_gives_way_to_a_network_with_fewer_and_to_what_is_signed(
+    front: OrderFront, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Anybody submits orders in a contract's name: those of one network keep no other network's order out."""
+    monkeypatch.setattr(limits, "VENUE_UNBACKED_ORDERS_MAX", 3)
+    world = front.world
+    wallet = await a_wallet_that_sells(world)
+
+    async def unsigned(address: str, src_amount: int) -> tuple[int, Any]:
+        front.address = address
+        order = await front.a_sale(owner=wallet, src_amount=src_amount)
+        return await front.submit(order, signature=b"")
+
+    async def status_of(record: Any) -> str:
+        return str((await front.get(f"{ORDERS}/{record['id']}"))["status"])
+
+    hostile = [(await unsigned(f"203.0.113.{number}", ONE - number))[1] for number in (1, 2, 3)]
+    status, refusal = await unsigned("203.0.113.4", ONE - 4)
+    assert (status, refusal["errorType"]) == (503, "ServiceUnavailable")
+    assert "3 orders wait for signatures or funds" in refusal["details"]
+    status, honest = await unsigned("198.51.100.1", ONE)
+    assert status == 200
+    assert (await unsigned("203.0.113.5", ONE - 5))[0] == 503
+    assert [await status_of(record) for record in (*hostile, honest)] == [
+        "EXPIRED",
+        *["AWAITING_SIGNATURE"] * 3,
+    ]
+    monkeypatch.setattr(limits, "VENUE_LIVE_BYTES_MAX", front.live.bytes + 3 * 65)
+    for number in range(3):
+        await front.submitted(await front.a_sale(src_amount=ONE - number))
+    refusal = await front.fault(await front.a_sale())
+    assert refusal[:2] == (503, "ServiceUnavailable"), "what is signed gives way to nothing"
+    assert [await status_of(record) for record in (*hostile, honest)] == ["EXPIRED"] * 4
+
+
 async def test_an_account_has_a_bounded_number_of_orders(
     front: OrderFront, monkeypatch: pytest.MonkeyPatch
 ) -> None:

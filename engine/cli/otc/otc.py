@@ -5,6 +5,7 @@
     cancel    cancel own orders on chain
     list      list the orders of a maker or of a taker
     watch     follow an order, or the changes of many orders
+    purge     for operators: end orders that a venue's book should not hold
 
 Exit status: 0 posted, filled, cancelled or shown, as asked for, 1 refused or failed before a post or a
 transaction, 2 wrong usage, 3 another end: a transaction was reverted, the followed order was not filled, or
@@ -27,6 +28,7 @@ _COMMANDS: LazyCommands = {
         "otc.otc_watch:watch",
         "Follow the OTC order HASH until it has ended; without HASH, print every change of many orders.",
     ),
+    "purge": ("otc.otc_purge:purge", "For operators: end orders that the venue's book should not hold."),
 }
 
 

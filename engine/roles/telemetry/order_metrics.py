@@ -7,10 +7,10 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from prometheus_client.core import Metric
 
-from ....codecs.messages.vocabulary import OrderStatus, OtcState
 from ...trade.delta.bridge_desk import BridgeChainStatistics
 from ...trade.delta.engine import DeltaChainStatistics, DeltaStatistics
 from ...trade.orders.accounts_watch import FundsStatistics
+from ...trade.orders.live_rows import LiveRowsStatistics
 from ...trade.orders.order_engines import OrderEnginesStatistics
 from ...trade.orders.order_units import DELTA, OTC
 from ...trade.otc.engine import OtcStatistics
@@ -22,7 +22,7 @@ _Of = list[tuple[tuple[str], DeltaChainStatistics]]
 def delta_families(statistics: DeltaStatistics) -> Iterator[Metric]:
     """Yield metrics of Delta orders: counts by status, reads of owners' funds, auctions, and relayers."""
     chains = [((name,), chain) for name, chain in statistics.chains.items()]
-    yield _orders(DELTA.name, statistics.orders.orders)
+    yield from _orders(DELTA.name, statistics.orders)
     yield from _auctions(chains)
     yield durations_of(
         "delta_round_seconds", "Time from a round's opening to the choice of its settlements, seconds",
@@ -38,7 +38,7 @@ def otc_families(statistics: OtcStatistics) -> Iterator[Metric]:
 
     A draft is an order that waits for the signature of its maker's contract.
     """
-    yield _orders(OTC.name, statistics.orders.orders)
+    yield from _orders(OTC.name, statistics.orders)
     yield from _funds(OTC.name, [((name,), chain.funds) for name, chain in statistics.chains.items()])
     drafts = [((name,), chain.drafts) for name, chain in statistics.chains.items()]
     yield gauge(
@@ -77,9 +77,12 @@ def engine_families(statistics: OrderEnginesStatistics) -> Iterator[Metric]:
     )  # fmt: skip
 
 
-def _orders(kind: str, by_status: Mapping[OrderStatus | OtcState, int]) -> Metric:
-    numbers = (((str(status),), count) for status, count in by_status.items())
-    return gauge(f"{kind}_orders", "Orders that may still change", numbers, "status")
+def _orders(kind: str, statistics: LiveRowsStatistics) -> Iterator[Metric]:
+    numbers = (((str(status),), count) for status, count in statistics.orders.items())
+    yield gauge(f"{kind}_orders", "Orders that may still change", numbers, "status")
+    yield counter(
+        f"{kind}_orders_gave_way", "Orders that gave their places to others", [((), statistics.gave_way)]
+    )
 
 
 def _funds(kind: str, chains: Sequence[tuple[tuple[str], FundsStatistics]]) -> Iterator[Metric]:

@@ -76,6 +76,7 @@ from ...trade.market.unfilled import Asker
 from ...trade.orders.order_engines import OrderEngines, open_footing
 from ...trade.otc.endpoints import OtcEndpoints, otc_event_endpoints
 from ...trade.otc.engine import OtcEngine, open_otc
+from ...trade.otc.purge import OtcPurge
 from ...trade.quote.endpoints import Quotes
 from ...trade.quote.issued import IssuedRoutes
 from ...trade.quote.quote_streams import QuoteStreams, StreamedChain, stream_endpoints
@@ -278,9 +279,9 @@ class VenueApp:
 
         A swap is unfilled if makers have signed quotes for the swap and no transaction has filled the quotes.
         """
-        if self.admission.key(call):
-            return Asker(self.admission.caller(call), has_key=True, places=self._firm.unfilled_keyed_max)
-        return Asker(self.admission.network(call), has_key=False, places=self._firm.unfilled_max)
+        has_key = bool(self.admission.key(call))
+        places = self._firm.unfilled_keyed_max if has_key else self._firm.unfilled_max
+        return Asker(self.admission.causer(call), has_key=has_key, places=places)
 
     def _health_endpoints(self, venue: VenueSettings) -> tuple[Endpoint, ...]:
         """Return the endpoints GET /healthz, /readyz and /metrics."""
@@ -296,9 +297,11 @@ class VenueApp:
             self.otc.orders,
             self._store,
             small_usd=venue.otc_small_usd,
+            causer_of=self.admission.causer,
             signatures_of=self.admission.signatures,
         )
-        return (*endpoints.endpoints(), *otc_event_endpoints(self._events))
+        purge = OtcPurge(self.otc.orders, self._store, self.admission.check_operator)
+        return (*endpoints.endpoints(), *purge.endpoints(), *otc_event_endpoints(self._events))
 
     def _delta_endpoints(self, settings: Settings) -> tuple[Endpoint, ...]:
         """Return the endpoints that accept Delta orders, and that show orders, events, auctions and bridges.
@@ -317,6 +320,7 @@ class VenueApp:
                 delta_gas=self._delta_gas,
                 partner_of=self.admission.partner,
                 key_of=self.admission.key,
+                causer_of=self.admission.causer,
                 signatures_of=self.admission.signatures,
             ).endpoints(),
             *BridgeEndpoints(self.bridges).endpoints(),

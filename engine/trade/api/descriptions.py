@@ -191,6 +191,14 @@ MEMBERS = {
         "signature": "The maker's signature over the order: 64 or 65 bytes; any bytes of a contract.",
         "permitMakerAsset": "Permit of the maker's asset for the RFQ contract, of 224 or 256 bytes.",
     },
+    "OtcPurgeBody": {
+        "chainId": "Chain of the orders; all chains if absent.",
+        "token": "Token that the orders sell or buy.",
+        "state": "State of the orders: DRAFT, SUSPENDED or PENDING.",
+        "unlisted": "Orders with a token that the operator has not listed.",
+        "dryRun": "Count the orders, and end none.",
+        "after": "`after` of the answer before; absent in the first request.",
+    },
     "ReplayBody": {"tokens": "Tokens of dead deliveries; empty replays the oldest ones."},
 }
 """Name of a body struct -> {member: description}, for members that `PARAMETERS` does not describe."""

@@ -1,6 +1,6 @@
 """Explains why an order is not filled, from its row, live state, last rounds and agents. Pure.
 
-    ended                    the state is the reason
+    ended                    the state is the reason, or gaveWay
     waits for its owner      awaitingSignature, suspended, cancelling
                              balanceLacks, allowanceLacks, depositLacks, vaultLacks, boundLacks
     under way                settling, bridging, refunding
@@ -42,7 +42,7 @@ from .bids.agent_rest import AgentReport
 from .bridge_desk import TransferWait
 from .bridging.origins import kind_of_transfer
 from .orders.funds import Fund, MissingFund, told_of
-from .orders.life import OPEN
+from .orders.life import OPEN, has_given_way
 from .orders.terms import slice_due
 from .orders.transfers import TransferState
 from .resting.resting_price import RestingFacts
@@ -62,6 +62,7 @@ _STATES = {
     _S.FAILED: ("failed", "settlements of the order failed too often, or can never succeed"),
     _S.REFUNDED: ("refunded", "the destination failed, and the order was refunded"),
 }
+_GAVE_WAY = ("gaveWay", "without signature or funds, the order gave its place to another one")
 _REFUSALS = {
     Notice.REVERTED: "{count} would revert in a settlement; {agent}: {detail}",
     Notice.SIMULATION_MISMATCH: "{count} promised more than the simulation gave; {agent}: {detail}",
@@ -160,6 +161,8 @@ def _amounts(code: str, facts: OrderFacts) -> tuple[ReasonAmount, ...]:
 
 def _reasons(facts: OrderFacts) -> list[tuple[str, str]]:
     status = facts.row.status
+    if has_given_way(facts.row):
+        return [_GAVE_WAY]
     if status not in OPEN:
         return [*([_STATES[status]] if status in _STATES else []), *_funds(facts)]
     if facts.live is not None and facts.live.settling is not None:

@@ -16,6 +16,7 @@ class DeltaReason(StrEnum):
     FUNDS_BACK = "funds are back, and it waits for its price or time or has begun"
     FUNDS_BACK_UNBID = "funds are back before its first bid"
     DEADLINE = "deadline"
+    GAVE_WAY = "it waits, and gave its place to another order"
     CANCEL_SIGNED = "cancel signed"
     NOTHING_UNDER_WAY = "no settlement is under way"
     FAILURES = "too many settlements failed"
@@ -43,6 +44,7 @@ class OtcReason(StrEnum):
     FUNDS_LACK = "balance or allowance below the order"
     FUNDS_BACK = "funds are back"
     EXPIRY = "expiry"
+    GAVE_WAY = "it gave its place to another order"
     FILLED = "filled whole"
     CANCELLED = "cancelOrder indexed"
     REOPENED = "its end is not in the chain any more"
@@ -68,6 +70,7 @@ DELTA_LIFECYCLE: Lifecycle[OrderStatus, DeltaReason] = Lifecycle(
         ((_D.SUSPENDED,), _WD.FUNDS_BACK, _D.ACTIVE),
         ((_D.SUSPENDED,), _WD.FUNDS_BACK_UNBID, _D.PENDING),
         (_BEFORE_END, _WD.DEADLINE, _D.EXPIRED),
+        ((_D.AWAITING_SIGNATURE, _D.SUSPENDED), _WD.GAVE_WAY, _D.EXPIRED),
         (_BEFORE_END, _WD.CANCEL_SIGNED, _D.CANCELLING),
         ((_D.CANCELLING,), _WD.NOTHING_UNDER_WAY, _D.CANCELLED),
         (_OPEN, _WD.FAILURES, _D.FAILED),
@@ -119,6 +122,7 @@ OTC_LIFECYCLE: Lifecycle[OtcState, OtcReason] = Lifecycle(
         (_LIVE, _WO.FILLED, _O.FULFILLED),
         (_LIVE, _WO.CANCELLED, _O.CANCELLED),
         (_LIVE, _WO.EXPIRY, _O.EXPIRED),
+        (_LIVE, _WO.GAVE_WAY, _O.EXPIRED),
     ),
     (
         ((_O.EXPIRED, _O.CANCELLED), _WO.FILLED, _O.FULFILLED),

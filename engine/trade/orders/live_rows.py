@@ -2,20 +2,24 @@
 
     step        change one order by a function from its row to the next row; repeated after a conflict
     step_all    change several orders in one unit: all or none
+    make_room   end the order that gives way to a new one, where all places are taken
 
 Every change is a compare-and-set on the row's version in the store. Memory is updated after the write: at
 once for writes of this process, through the log of events (`hear`) for writes of other processes and of the
 indexer. Memory holds only orders of shards that this process has leased; other processes hold the others.
 
-A subclass reads an order's data beside its row (`_read_parts`) and builds the order (`_made`); optionally it
-applies a step's effects beyond the row (`_stepped`) and keeps indexes of its own (`_added`, `_dropped`).
+A subclass reads an order's data beside its row (`_read_parts`), builds the order (`_made`) and ends one that
+gives way (`_gives_way`); optionally it applies a step's effects beyond the row (`_stepped`), keeps indexes of
+its own (`_added`, `_dropped`), and names the stake of orders that may give way (`_stake`).
+
+Choice: An order that gives way to another is EXPIRED, and final at once.
 
 Source: ARCHITECTURE.md, "Orders", "Transitions".
 """
 
 from abc import ABC, abstractmethod
 from collections import Counter
-from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Container, Hashable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, Generic, Protocol, TypeVar
 
 import structlog
@@ -34,6 +38,7 @@ from ...store.store import Store
 from ...store.tables import EFFECT
 from ...store.units import Change, Conflict, Done, Fence, Unit, row_of
 from .order_units import OrderKind, OrderRow
+from .places import OrderStake, Places
 from .step import OrderStep
 
 _log = structlog.get_logger("cambist.venue")
@@ -53,10 +58,13 @@ class LiveRow(Protocol):
         row: the order's row as last read from, or written to, the store.
         ended_at: block height of the log that ended the order. For an end without a log (such as expiry), the
             last indexed height when the end was first noticed; None until then, and for an open order.
+        causer: network or key that submitted the order to this process; empty for an order that another
+            process, or an earlier run, took in.
     """
 
     row: Any
     ended_at: int | None
+    causer: str
 
     @property
     def order_hash(self) -> bytes:
@@ -74,11 +82,13 @@ class LiveRowsStatistics(Struct, frozen=True):
         orders: number of orders in memory, by status.
         steps: changes of orders written to the store so far.
         conflicts: writes so far that failed because another writer had changed the order first.
+        gave_way: orders so far that gave their places to others.
     """
 
     orders: Mapping[OrderStatus | OtcState, int]
     steps: int
     conflicts: int
+    gave_way: int
 
 
 class LiveRows(ABC, Generic[OrderRow, Live]):
@@ -87,6 +97,9 @@ class LiveRows(ABC, Generic[OrderRow, Live]):
     Args:
         kind: the kind, Delta or OTC, with its tables and its life cycle.
         leases: leases of this process's shards; `step` refuses a write once the shard's lease is lost.
+
+    Attributes:
+        places: places of the orders that may give way to others.
     """
 
     def __init__(self, kind: OrderKind[OrderRow], store: Store, leases: Leases) -> None:
@@ -102,7 +115,8 @@ class LiveRows(ABC, Generic[OrderRow, Live]):
             status: Counter() for status in kind.lifecycle.states()
         }
         self._by_status: Counter[OrderStatus | OtcState] = Counter()
-        self._steps = self._conflicts = 0
+        self._steps = self._conflicts = self._gave_way = 0
+        self.places = Places()
 
     def __len__(self) -> int:
         """Number of orders in memory."""
@@ -153,7 +167,7 @@ class LiveRows(ABC, Generic[OrderRow, Live]):
 
     def statistics(self) -> LiveRowsStatistics:
         """Return the numbers of orders in memory by status, and the counts of changes and write conflicts."""
-        return LiveRowsStatistics(dict(+self._by_status), self._steps, self._conflicts)
+        return LiveRowsStatistics(dict(+self._by_status), self._steps, self._conflicts, self._gave_way)
 
     def watch(self, watcher: Callable[[Live], None]) -> None:
         """Register a function to be called with each order that is added to memory or changes from now on."""
@@ -189,6 +203,14 @@ class LiveRows(ABC, Generic[OrderRow, Live]):
             live: the order; `live.row` is still the row before the step.
             found: the stored step.
         """
+
+    def _stake(self, live: Live) -> OrderStake | None:  # noqa: ARG002
+        """Stake behind an order in memory; None for one that gives way to no other."""
+        return None
+
+    @abstractmethod
+    def _gives_way(self, row: OrderRow, now_ms: int) -> OrderStep[OrderRow] | None:
+        """Step to EXPIRED, at once final, of an order that gives way to another; None in other states."""
 
     def _added(self, live: Live) -> None:
         """Add an order to the indexes of a subclass, after the order was put into memory."""
@@ -255,6 +277,40 @@ class LiveRows(ABC, Generic[OrderRow, Live]):
             self._conflicts += 1
             rows, is_anew = await self._rows(hashes, anew=True), True
         raise StoreUnavailable(f"an order was changed by others {VENUE_STEP_TRIES_MAX} times meanwhile")
+
+    async def make_room(
+        self,
+        stake: OrderStake,
+        causer: str,
+        owner: bytes,
+        now_ms: int,
+        least: OrderStake = OrderStake.UNLISTED,
+    ) -> bool:
+        """End the order in memory that gives way to a new one (`Places`); False if none does.
+
+        Args:
+            stake: stake behind the new order.
+            causer: network or key that submits the new order.
+            owner: owner of the new order, 20 bytes.
+            least: least stake of an order that may give way.
+
+        Raises:
+            StoreUnavailable: the write failed or its outcome is unknown; or another process holds the shard.
+        """
+        order_hash = self.places.giving_way(stake, _account(stake, causer, owner), least)
+        if order_hash is None:
+            return False
+        # Its place goes before the write: of two new orders that come at once, each ends another order.
+        self.places.drop(order_hash)
+        try:
+            await self.step(order_hash, lambda row: self._gives_way(row, now_ms))
+        finally:
+            live = self._orders.get(order_hash)
+            if live is None:
+                self._gave_way += 1
+            else:  # the write failed, or the order has changed meanwhile
+                self._place(live)
+        return True
 
     def _changes(
         self, taken: Sequence[tuple[OrderRow, OrderStep[OrderRow]]], *, is_fenced: bool
@@ -333,6 +389,7 @@ class LiveRows(ABC, Generic[OrderRow, Live]):
 
     def _sort(self, live: Live) -> None:
         """Note whether a changed order has ended or is open again; drop an order whose end is final."""
+        self._place(live)
         if live.row.is_final:
             self._drop(live)
         elif live.row.status in self._ends:
@@ -341,8 +398,18 @@ class LiveRows(ABC, Generic[OrderRow, Live]):
             live.ended_at = None
             self._ended.pop(live.order_hash, None)
 
+    def _place(self, live: Live) -> None:
+        """Note the place of an order that may give way, by its present stake."""
+        stake = self._stake(live)
+        if stake is None:
+            self.places.drop(live.order_hash)
+        else:
+            owner = self._kind.owner(live.row)
+            self.places.put(live.order_hash, stake, _account(stake, live.causer, owner))
+
     def _drop(self, live: Live) -> None:
         row: OrderRow = live.row
+        self.places.drop(row.order_hash)
         if self._orders.pop(row.order_hash, None) is None:
             return
         self._count(row, -1)
@@ -487,3 +554,11 @@ class LiveRows(ABC, Generic[OrderRow, Live]):
             self._put(live)
         else:
             self._refresh(row)
+
+
+def _account(stake: OrderStake, causer: str, owner: bytes) -> Hashable:
+    """Account of an order's place: its owner where funds back it, else its causer if known.
+
+    Anybody makes owners without funds, as many as it likes.
+    """
+    return owner if stake is OrderStake.BACKED or not causer else causer

@@ -138,6 +138,7 @@ class OtcEndpoints:
         orders: the OTC orders in memory, to which posted orders are added.
         small_usd: threshold, US dollars: the query parameter `hideSmallBalances` hides orders whose swappable
             balance is worth less.
+        causer_of: returns the key or network that answers for what a request costs.
         signatures_of: returns, for a request, the object that limits how many wrong signatures its client may
             send.
     """
@@ -149,12 +150,14 @@ class OtcEndpoints:
         store: Store,
         *,
         small_usd: Decimal,
+        causer_of: Callable[[HttpCall], str],
         signatures_of: Callable[[HttpCall], SignatureBudget],
     ) -> None:
         self._chains = chains
         self._stored = StoredOtcOrders(store)
         self._desk = OtcDesk(chains, orders, self._stored)
         self._small_usd = small_usd
+        self._causer_of = causer_of
         self._signatures_of = signatures_of
 
     def endpoints(self) -> tuple[Endpoint, ...]:
@@ -212,7 +215,9 @@ class OtcEndpoints:
         with self._signatures_of(call) as signatures:
             served = self._served(call.parameters[0])
             body = decode_otc_order(call.request.body)
-            posted = await self._desk.submit(served.chain_id, body, call.now_ms, signatures)
+            posted = await self._desk.submit(
+                served.chain_id, body, call.now_ms, signatures, self._causer_of(call)
+            )
             return Reply(200, encode(posted))
 
     async def _by_hash(self, call: HttpCall) -> Reply:

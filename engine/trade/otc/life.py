@@ -112,6 +112,14 @@ def expired(row: OtcOrderRow, now_s: int, now_ms: int) -> OrderStep[OtcOrderRow]
     return _moved(row, _W.EXPIRY, now_ms, **_NO_FUNDS) if is_over else None
 
 
+def gave_way(row: OtcOrderRow, now_ms: int) -> OrderStep[OtcOrderRow] | None:
+    """Return the step to EXPIRED of an order that gives its place to another; None if the order has ended.
+
+    The venue then forgets the order: the end is final, and later fills on the chain change it no more.
+    """
+    return _moved(row, _W.GAVE_WAY, now_ms, is_final=True, **_NO_FUNDS)
+
+
 def step_from_logs(row: OtcOrderRow, facts: OtcFacts, now_ms: int) -> OrderStep[OtcOrderRow] | None:
     """Return the life cycle step to the state that an order's fills and cancellations on chain imply.
 
@@ -180,7 +188,7 @@ def _after(row: OtcOrderRow, reason: OtcReason) -> OtcState:
 
 
 def _moved(
-    row: OtcOrderRow, reason: OtcReason, now_ms: int, **changed: bytes
+    row: OtcOrderRow, reason: OtcReason, now_ms: int, **changed: bytes | bool
 ) -> OrderStep[OtcOrderRow] | None:
     """Return the life cycle step of an order for a reason; None if no such transition exists.
 

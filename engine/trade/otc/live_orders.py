@@ -28,9 +28,10 @@ from ...store.tables import OTC_CANCEL, OTC_CANCEL_UNTIL, OTC_DOCUMENT, OTC_FILL
 from ...store.units import Conflict, Done, Duplicate, Put, Unit, drop, put, row_of
 from ..orders.live_rows import Decide, Effects, LiveRows
 from ..orders.order_units import OTC
+from ..orders.places import OrderStake
 from ..orders.step import OrderStep
 from .document import OtcDocument, decode_document, encode_document, facts_of
-from .life import step_from_logs
+from .life import LIVE, gave_way, step_from_logs
 
 
 class LiveOtc(Struct, eq=False, gc=False):
@@ -43,31 +44,19 @@ class LiveOtc(Struct, eq=False, gc=False):
             indexed height when the end was first noticed; None until then, and for an open order.
         is_behind: whether the row did not reflect some of the order's logs when both were read, or the logs
             of a new order are not read yet.
+        causer: see `LiveRow`.
     """
 
     row: OtcOrderRow
     document: OtcDocument
     ended_at: int | None = None
     is_behind: bool = False
+    causer: str = ""
 
     @property
     def order_hash(self) -> bytes:
         """Hash of the order, 32 bytes."""
         return self.row.order_hash
-
-
-class UnlistedOrders(Struct, frozen=True):
-    """Number of orders in memory with a token that the operator has not listed.
-
-    Attributes:
-        of_maker: of one maker.
-        total: of all makers.
-        endless: of all makers, those that expire late or never (`is_endless`).
-    """
-
-    of_maker: int
-    total: int
-    endless: int
 
 
 def is_endless(row: OtcOrderRow) -> bool:
@@ -103,36 +92,57 @@ class OtcOrders(LiveRows[OtcOrderRow, LiveOtc]):
         super().__init__(OTC, store, leases)
         self._is_listed = is_listed
         self._unlisted: dict[bytes, set[bytes]] = {}  # maker -> hashes of its orders with an unlisted token
-        self._unlisted_total = self._endless = 0
+        self._endless: set[bytes] = set()  # hashes of those that expire late or never
 
     def is_unlisted(self, row: OtcOrderRow) -> bool:
         """Whether an order names a token that the operator has not listed."""
         return not all(self._is_listed(row.chain_id, token) for token in (row.maker_asset, row.taker_asset))
 
-    def unlisted(self, maker: bytes) -> UnlistedOrders:
-        """Number of the orders in memory with a token that the operator has not listed."""
-        return UnlistedOrders(len(self._unlisted.get(maker, ())), self._unlisted_total, self._endless)
+    def unlisted(self, maker: bytes) -> int:
+        """Number of a maker's orders in memory with a token that the operator has not listed."""
+        return len(self._unlisted.get(maker, ()))
+
+    @property
+    def endless(self) -> int:
+        """Number of all makers' orders with such a token that expire late or never (`is_endless`)."""
+        return len(self._endless)
+
+    def stake_of(self, row: OtcOrderRow) -> OrderStake | None:
+        """Stake behind an order; None for one that has ended."""
+        if row.status not in LIVE:
+            return None
+        if self.is_unlisted(row):
+            return OrderStake.UNLISTED
+        return OrderStake.BACKED if row.status is OtcState.PENDING else OrderStake.UNBACKED
+
+    def _stake(self, live: LiveOtc) -> OrderStake | None:
+        return self.stake_of(live.row)
+
+    def _gives_way(self, row: OtcOrderRow, now_ms: int) -> OrderStep[OtcOrderRow] | None:
+        return gave_way(row, now_ms)
 
     def _added(self, live: LiveOtc) -> None:
         if self.is_unlisted(live.row):
             self._unlisted.setdefault(live.row.maker, set()).add(live.order_hash)
-            self._unlisted_total += 1
-            self._endless += is_endless(live.row)
+            if is_endless(live.row):
+                self._endless.add(live.order_hash)
 
     def _dropped(self, live: LiveOtc) -> None:
         of_maker = self._unlisted.get(live.row.maker, set())
         if live.order_hash in of_maker:
             of_maker.remove(live.order_hash)
-            self._unlisted_total -= 1
-            self._endless -= is_endless(live.row)
+            self._endless.discard(live.order_hash)
             if not of_maker:
                 del self._unlisted[live.row.maker]
 
-    async def add(self, row: OtcOrderRow, document: OtcDocument) -> OtcOrderRow:
+    async def add(self, row: OtcOrderRow, document: OtcDocument, causer: str = "") -> OtcOrderRow:
         """Store a new order; repeated calls for the same order hash store it once.
 
         The new order enters memory only if this engine holds its shard; the watchers (`OtcEngine.tend`) are
         then called. Another engine learns of the order by the log (`hear`).
+
+        Args:
+            causer: network or key that posted the order.
 
         Returns:
             `row` itself if the order is new, else the stored row.
@@ -146,7 +156,7 @@ class OtcOrders(LiveRows[OtcOrderRow, LiveOtc]):
                 # Behind until `catch_up` has read the logs: the indexer may have read a fill or a
                 # cancellation after the order was checked. A step of the indexer after this write finds the
                 # order itself.
-                self._put(LiveOtc(row, document, is_behind=True))
+                self._put(LiveOtc(row, document, is_behind=True, causer=causer))
                 return row
             case Duplicate():
                 return OTC.found(outcome.row)

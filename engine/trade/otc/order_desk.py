@@ -16,8 +16,8 @@ Choice: A repeated post is answered with the stored order whatever else is in th
     that of a stored DRAFT if the maker's contract accepts the new one: the earlier one may have been wrong.
 Choice: A DRAFT costs a unit of wrong signatures (`admission.signatures`), since it proves nothing.
 Choice: Unsigned orders have room of their own, since anybody can post them in a contract's name.
-Choice: At most 200,000 open OTC orders are kept, and of these 50,000 without funds or signature; beyond that
-    a post is 503. Funded orders are not refused for unfunded ones.
+Choice: At most 200,000 open OTC orders are kept, and of these 50,000 without funds or signature. A new order
+    beyond that takes the place of one of less stake, or of one of a causer who has more, or is 503.
 """
 
 from ....codecs.contracts.calldata import remaining
@@ -30,6 +30,7 @@ from ....crypto.hexadecimal import to_hex
 from ...chain.port import EthCall, Header
 from ...host.admission.signatures import SignatureBudget
 from ...store.rows import OtcOrderRow, amount_of
+from ..orders.places import OrderStake
 from ..orders.step import OrderStep
 from ..served.asking import in_time, latest_block, signer_has_code
 from ..served.served_chain import ServedChain, ServedChains, otc_chain_at
@@ -40,8 +41,6 @@ from .live_orders import OtcOrders, is_endless
 from .stored_orders import StoredOtcOrders
 from .submission import Answered, Begun, answered, begun, left_of, new_document, new_row, submission_calls
 from .terms import IdentifiedOtc, OtcTerms, checked, identify, otc_domain
-
-_UNFUNDED = (OtcState.DRAFT, OtcState.SUSPENDED)
 
 
 class OtcDesk:
@@ -67,7 +66,7 @@ class OtcDesk:
         self._domains = {chain_id: otc_domain(here, named.values()) for chain_id, here in named.items()}
 
     async def submit(
-        self, chain_id: int, body: OtcOrderBody, now_ms: int, signatures: SignatureBudget
+        self, chain_id: int, body: OtcOrderBody, now_ms: int, signatures: SignatureBudget, causer: str
     ) -> PostedOrder:
         """Check and store a posted order; return the stored order if the order was posted before.
 
@@ -75,6 +74,7 @@ class OtcDesk:
             now_ms: time of the request, Unix milliseconds.
             signatures: counter of the caller's wrong signatures, which refuses further ones above a limit;
                 already entered as a context manager.
+            causer: key or network that answers for what the order costs.
 
         Raises:
             RequestError: a check fails; see `terms` and `submission`.
@@ -84,7 +84,7 @@ class OtcDesk:
         found = identify(body, self._domains[chain_id])
         if self._orders.get(found.order_hash) is None:
             try:
-                return await self._take_in(served, body, found, now_ms, signatures)
+                return await self._take_in(served, body, found, now_ms, signatures, causer)
             except RequestError as error:
                 signatures.refused(error)
                 if await self._stored.order(found.order_hash) is None:
@@ -98,6 +98,7 @@ class OtcDesk:
         found: IdentifiedOtc,
         now_ms: int,
         signatures: SignatureBudget,
+        causer: str,
     ) -> PostedOrder:
         terms = checked(body, found, self._domains, served.chain_id, now_ms)
         signatures.proven(terms.signature.is_by_key)
@@ -107,9 +108,9 @@ class OtcDesk:
         if row.status is OtcState.DRAFT:
             signatures.wrong()
         self._check_room(terms.order.maker, is_draft=row.status is OtcState.DRAFT)
-        self._check_memory(row.status)
         self._check_unlisted(row)
-        if await self._orders.add(row, document) is row:
+        await self._find_room(row, causer, now_ms)
+        if await self._orders.add(row, document, causer) is row:
             return posted(stored_order(row, document))
         return await self._kept(served, body, found, now_ms, signatures)
 
@@ -136,51 +137,58 @@ class OtcDesk:
                 field="maker", expected=f"fewer than {most} orders that {what}", got=count
             )
 
-    def _check_memory(self, status: OtcState) -> None:
-        """Refuse a new order while the venue holds as many open OTC orders as its limits allow.
-
-        Args:
-            status: first status of the order.
-
-        Raises:
-            ServiceUnavailable: the venue has too many orders, or too many without funds or signature.
-        """
-        is_unfunded = status in _UNFUNDED
-        if len(self._orders) >= limits.OTC_LIVE_MAX:
-            raise ServiceUnavailable(
-                f"{limits.OTC_LIVE_MAX} OTC orders may still change: no more are accepted now"
-            )
-        if is_unfunded and self._orders.count_in(*_UNFUNDED) >= limits.OTC_LIVE_UNFUNDED_MAX:
-            raise ServiceUnavailable(
-                f"{limits.OTC_LIVE_UNFUNDED_MAX} OTC orders wait for funds or a signature: "
-                "only orders that the maker's funds cover are accepted now"
-            )
-
     def _check_unlisted(self, row: OtcOrderRow) -> None:
-        """Refuse a new order with a token that the operator has not listed if such orders fill their place.
+        """Refuse a new order with a token that the operator has not listed beyond the bounds of such orders.
 
         The contract of such a token may claim any balance, so that funds are no stake of the maker's.
 
         Raises:
             TooManyOpenOrders: the maker has as many such orders as it may have.
-            ServiceUnavailable: all makers together have, or have as many that expire late or never.
+            ServiceUnavailable: all makers together have as many that expire late or never.
         """
         if not self._orders.is_unlisted(row):
             return
-        found = self._orders.unlisted(row.maker)
-        if found.of_maker >= limits.OTC_LIVE_UNLISTED_PER_MAKER_MAX:
-            most = limits.OTC_LIVE_UNLISTED_PER_MAKER_MAX
+        count, most = self._orders.unlisted(row.maker), limits.OTC_LIVE_UNLISTED_PER_MAKER_MAX
+        if count >= most:
             raise TooManyOpenOrders(
-                field="maker", expected=f"fewer than {most} orders of unlisted tokens", got=found.of_maker
+                field="maker", expected=f"fewer than {most} orders of unlisted tokens", got=count
             )
-        if found.total >= limits.OTC_LIVE_UNLISTED_MAX:
-            raise ServiceUnavailable(f"{found.total} orders of unlisted tokens may still change: no more now")
-        if is_endless(row) and found.endless >= limits.OTC_LIVE_UNLISTED_ENDLESS_MAX:
+        if is_endless(row) and self._orders.endless >= limits.OTC_LIVE_UNLISTED_ENDLESS_MAX:
             days = limits.OTC_LIVE_UNLISTED_EXPIRY_S // 86_400
             raise ServiceUnavailable(
-                f"{found.endless} orders of unlisted tokens expire late or never: only orders that expire "
-                f"within {days} days are accepted now"
+                f"{self._orders.endless} orders of unlisted tokens expire late or never: only orders that "
+                f"expire within {days} days are accepted now"
             )
+
+    async def _find_room(self, row: OtcOrderRow, causer: str, now_ms: int) -> None:
+        """Have other orders give way to a new one while the venue has as many as its limits allow.
+
+        Args:
+            row: first row of the new order.
+            causer: key or network that posts it.
+
+        Raises:
+            ServiceUnavailable: no order gives way.
+            StoreUnavailable: an order that gives way was not changed, or may have been.
+        """
+        stake = self._orders.stake_of(row)
+        if stake is None:
+            return
+        while refusal := self._lack_of_room(stake):
+            least = OrderStake.UNLISTED if len(self._orders) >= limits.OTC_LIVE_MAX else stake
+            if not await self._orders.make_room(stake, causer, row.maker, now_ms, least):
+                raise ServiceUnavailable(f"{refusal}: no more of these are accepted now")
+
+    def _lack_of_room(self, stake: OrderStake) -> str:
+        """Reason why memory has no room for a new order with a stake; empty if it has."""
+        most, what = {
+            OrderStake.UNLISTED: (limits.OTC_LIVE_UNLISTED_MAX, "name unlisted tokens"),
+            OrderStake.UNBACKED: (limits.OTC_LIVE_UNFUNDED_MAX, "wait for funds or a signature"),
+            OrderStake.BACKED: (limits.OTC_LIVE_MAX, "may still change"),
+        }[stake]
+        if len(self._orders) >= limits.OTC_LIVE_MAX:
+            return f"{limits.OTC_LIVE_MAX} OTC orders may still change"
+        return f"{most} OTC orders {what}" if self._orders.places.count(stake) >= most else ""
 
     async def _kept(
         self,

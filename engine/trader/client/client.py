@@ -40,7 +40,13 @@ from ....codecs.messages.market_messages import (
     TransactionEnvelope,
     decode_price_route,
 )
-from ....codecs.messages.otc_messages import OtcFillableBalance, OtcOrderBody, StoredOrder
+from ....codecs.messages.otc_messages import (
+    OtcFillableBalance,
+    OtcOrderBody,
+    OtcPurgeBody,
+    OtcPurged,
+    StoredOrder,
+)
 from ....codecs.messages.resource_messages import ContractsDocument, TokenList
 from ....codecs.messages.vocabulary import DeliveryState, MarketVersion, Mode
 from ....codecs.messages.webhook_messages import DeliveryPage, ReplayBody, ReplayResponse, WebhookList
@@ -381,6 +387,10 @@ class VenueClient:
         """
         path = f"{_WEBHOOKS}/{quote(name, safe='')}/replay"
         return await self._post(path, ReplayBody(tuple(tokens)), _json(ReplayResponse))
+
+    async def purge_otc(self, body: OtcPurgeBody) -> OtcPurged:
+        """POST /operator/otc/purge: end the OTC orders of a page that a body describes."""
+        return await self._post("/operator/otc/purge", body, _json(OtcPurged))
 
     async def _get(self, path: str, query: Mapping[str, object], read: Callable[[bytes], T]) -> T:
         return await self._ask("GET", _with_query(path, query), b"", read)

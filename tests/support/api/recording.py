@@ -84,6 +84,8 @@ async def record(folder: Path) -> Examples:
         books = await venue.get("/makers/books", network=CHAIN_ID, makerName="alpha", pair="WETH/USDC")
         found["getMakersBooks"] = OperationExample(cut(books))
         found["postOperatorMakersMakerName"] = await sent(venue, "/operator/makers/beta", {"act": "exclude"})
+        purge = {"unlisted": True, "state": "DRAFT", "dryRun": True}
+        found["postOperatorOtcPurge"] = await sent(venue, "/operator/otc/purge", purge)
         replay = "/v2/webhooks/acme/replay"
         found["postV2WebhooksNameReplay"] = await sent(venue, replay, {"tokens": [await _dead(venue)]})
     parameters = {

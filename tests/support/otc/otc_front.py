@@ -24,8 +24,9 @@ from cambist.codecs.contracts import calldata
 from cambist.codecs.eip712_orders.nonce_and_meta import pack_otc
 from cambist.codecs.eip712_orders.rfq import RFQ_ORDER, RfqOrder
 from cambist.config.chains import ChainSettings
+from cambist.config.secret import Secret
 from cambist.config.sections.server import ServerSettings
-from cambist.config.sections.venue import RateTier, VenueSettings
+from cambist.config.sections.venue import ApiKey, RateTier, VenueSettings
 from cambist.config.settings import parse_settings
 from cambist.crypto.hexadecimal import parse_hex, to_hex
 from cambist.crypto.secp256k1 import SigningKey
@@ -45,6 +46,7 @@ from cambist.engine.trade.orders.order_units import OTC
 from cambist.engine.trade.orders.scheduler import Scheduler
 from cambist.engine.trade.otc.endpoints import OtcEndpoints
 from cambist.engine.trade.otc.engine import OtcEngine, open_otc
+from cambist.engine.trade.otc.purge import OtcPurge
 from cambist.engine.trade.served.served_chain import ServedChain
 from cambist.feeds.books.pair_index import PairIndex
 from cambist.feeds.books.usd_prices import UsdPrices
@@ -57,6 +59,7 @@ from support.venue.market_place import a_shop_on, listed_on
 CHAIN_ID, OTHER_RFQ, MARKET_ONLY = 31_337, 31_338, 100
 P2P = f"/ft/p2p/{CHAIN_ID}"
 FILLABLE = f"/ft/fillablebalance/{CHAIN_ID}"
+OPERATOR_KEY = "the-key-of-the-operator"
 OTHER_CONTRACT = b"\x5f" * 20
 GENEROUS = RateTier(per_s=100_000, burst=100_000)
 
@@ -69,12 +72,13 @@ class OtcFront(AskedFront):
         engine: of the orders.
         document: what OpenAPI says of it.
         later_s: by which the venue's clock is ahead.
+        port: of the server.
     """
 
     def __init__(self, world: World, store: Store) -> None:
         self.world = world
         self.store = store
-        self.later_s = 0
+        self.later_s = self.port = 0
         self.engine: OtcEngine
         self.scheduler: Scheduler
         self.document: dict[str, Any]
@@ -200,10 +204,23 @@ async def an_otc_front(
         front.engine = engine = open_otc(footing, followed)
         front.scheduler = footing.scheduler
         engines = OrderEngines(footing, [engine])
-        admission = Admission(VenueSettings(rate_tiers={"public": tier, "keyed": tier}), bytes(32))
+        admission = Admission(
+            VenueSettings(
+                rate_tiers={"public": tier, "keyed": tier},
+                trusted_proxies=("127.0.0.1",),
+                api_keys={"operator": ApiKey(secret=Secret(OPERATOR_KEY, "env:O"), operator=True)},
+            ),
+            bytes(32),
+        )
         endpoints = OtcEndpoints(
-            places, engine.orders, store, small_usd=small_usd, signatures_of=admission.signatures
+            places,
+            engine.orders,
+            store,
+            small_usd=small_usd,
+            causer_of=admission.causer,
+            signatures_of=admission.signatures,
         ).endpoints()
+        endpoints += OtcPurge(engine.orders, store, admission.check_operator).endpoints()
         front.document = openapi_document(endpoints, {})
         router = Router(encode_trading_error)
         mount_endpoints(router, endpoints, admission, body_bytes_max=1 << 20)
@@ -212,7 +229,7 @@ async def an_otc_front(
             if not runs:
                 places[CHAIN_ID].followed.set()
             server = Server(router, ServerSettings(), wall_ms=front.now_ms)
-            async with listening(server.serve) as port, client_at(port, 8) as front.client:
+            async with listening(server.serve) as front.port, client_at(front.port, 8) as front.client:
                 yield front
             nursery.cancel_scope.cancel()
 

@@ -40,15 +40,22 @@ def client_at(port: int, connections_max: int = 64) -> HttpClient:
 
 
 class AskedFront:
-    """The requests that every front sends with its `client`."""
+    """The requests that every front sends with its `client`.
+
+    Attributes:
+        address: from which they come, as a proxy that the front trusts says; empty without a proxy.
+    """
 
     client: HttpClient
+    address: str = ""
 
     async def ask(
         self, method: str, target: str, body: bytes = b"", headers: Mapping[str, str] | None = None
     ) -> Response:
         """Send a request as it stands."""
         sent = [(name.encode(), value.encode()) for name, value in (headers or {}).items()]
+        if self.address:
+            sent.append((b"x-forwarded-for", self.address.encode()))
         return await self.client.request(method.encode(), target.encode(), sent, body, deadline_s=PATIENCE_S)
 
     async def answer(self, path: str, /, **query: Any) -> tuple[int, Any]:

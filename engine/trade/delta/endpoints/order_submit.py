@@ -26,7 +26,7 @@ from ....store.store import Store
 from ...api.routes import Endpoint
 from ...served.bridge_lanes import BridgeLanes
 from ...served.served_chain import ServedChains
-from ..intake.order_desk import OrderDesk
+from ..intake.order_desk import OrderDesk, Submitter
 from ..intake.stored_orders import StoredOrders
 from ..orders.live_orders import LiveOrders
 
@@ -44,6 +44,7 @@ class OrderSubmission:
         orders: Delta orders in memory, to which submitted orders are added.
         partner_of: returns the default partner of a request's API key; empty if the key has none.
         key_of: returns the name of a request's API key; empty for none.
+        causer_of: returns the key or network that answers for what a request costs.
         signatures_of: returns, for a request, the object that limits how many wrong signatures the request's
             caller may send.
     """
@@ -59,6 +60,7 @@ class OrderSubmission:
         delta_gas: int,
         partner_of: Callable[[HttpCall], str],
         key_of: Callable[[HttpCall], str],
+        causer_of: Callable[[HttpCall], str],
         signatures_of: Callable[[HttpCall], SignatureBudget],
     ) -> None:
         self._desk = OrderDesk(
@@ -71,6 +73,7 @@ class OrderSubmission:
             delta_gas=delta_gas,
         )
         self._key_of = key_of
+        self._causer_of = causer_of
         self._partner_of = partner_of
         self._signatures_of = signatures_of
 
@@ -108,8 +111,8 @@ class OrderSubmission:
     async def _submit(self, call: HttpCall) -> Reply:
         with self._signatures_of(call) as signatures:
             body = decode_submit_body(call.request.body)
-            partner, by_key = self._partner_of(call), bool(self._key_of(call))
-            record = await self._desk.submit(body, call.now_ms, signatures, partner, by_key=by_key)
+            submitter = Submitter(self._causer_of(call), self._partner_of(call), bool(self._key_of(call)))
+            record = await self._desk.submit(body, call.now_ms, signatures, submitter)
             return Reply(200, encode(record))
 
     async def _build_cancellation(self, call: HttpCall) -> Reply:

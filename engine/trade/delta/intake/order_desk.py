@@ -19,6 +19,8 @@ Choice: A repeated submission is answered with the stored order, whatever else i
 
 from collections.abc import Mapping, Sequence
 
+from msgspec import Struct
+
 from .....codecs.messages.delta_messages import (
     CancelBody,
     CancellationBuildBody,
@@ -43,6 +45,7 @@ from .....crypto.eip712 import signing_digest
 from ....host.admission.signatures import SignatureBudget
 from ....store.rows import DeltaOrderRow
 from ...orders.order_units import order_id
+from ...orders.places import OrderStake
 from ...served.asking import Permit2s, in_time, latest_block, signer_has_code
 from ...served.bridge_lanes import BridgeLanes
 from ...served.permit_proof import needs_permit2
@@ -81,6 +84,20 @@ from .submission import (
     identify,
     submission_calls,
 )
+
+
+class Submitter(Struct, frozen=True):
+    """The caller that submits an order.
+
+    Attributes:
+        causer: key or network that answers for what the order costs.
+        partner: default partner of the request's API key; empty if the key has none.
+        has_key: whether the request has an API key.
+    """
+
+    causer: str
+    partner: str = ""
+    has_key: bool = False
 
 
 class OrderDesk:
@@ -125,15 +142,11 @@ class OrderDesk:
         body: SubmitBody,
         now_ms: int,
         signatures: SignatureBudget,
-        default_partner: str = "",
-        *,
-        by_key: bool = False,
+        submitter: Submitter,
     ) -> OrderRecord:
         """Check and store a submitted order, unless the order is stored already; return its public record.
 
         Args:
-            default_partner: default partner of the request's API key; empty if the key has none.
-            by_key: whether the request has an API key.
             signatures: context manager, entered by the API handler, that limits how many wrong signatures the
                 request's caller may send.
 
@@ -146,8 +159,8 @@ class OrderDesk:
         found = identify(body, domain)
         if self._orders.get(found.order_hash) is None:
             try:
-                rules = self._rules(served, domain, default_partner, now_ms, by_key=by_key)
-                return await self._take_in(body, found, served, rules, signatures)
+                rules = self._rules(served, domain, submitter, now_ms)
+                return await self._take_in(body, found, served, rules, signatures, submitter.causer)
             except RequestError as error:
                 signatures.refused(error)
                 if not await self._stored.is_kept(found.order_hash):
@@ -200,6 +213,7 @@ class OrderDesk:
         served: ServedChain,
         rules: Rules,
         signatures: SignatureBudget,
+        causer: str,
     ) -> OrderRecord:
         submission = checked(body, found, rules)
         check_worth(submission.order, submission.first, served, self._delta_gas)
@@ -215,16 +229,14 @@ class OrderDesk:
             signatures.wrong()  # anybody may submit it in the name of a contract
         if signature.is_pre_signature:
             self._check_room(owner, row.status)
-        self._check_memory(submission, row.status)
+        await self._find_room(submission, row, causer)
         document, order, terms = submission.document, submission.order, submission.terms
         # `add` returns the stored row instead if another request has stored the same order meanwhile.
-        if await self._orders.add(row, document, order, terms) is row:
+        if await self._orders.add(row, document, order, terms, causer) is row:
             return new_record(row, document, order, terms)
         return await self._kept(found.order_hash)
 
-    def _rules(
-        self, served: ServedChain, domain: DeltaDomain, default_partner: str, now_ms: int, *, by_key: bool
-    ) -> Rules:
+    def _rules(self, served: ServedChain, domain: DeltaDomain, submitter: Submitter, now_ms: int) -> Rules:
         return Rules(
             chain_id=served.chain_id,
             domain=domain,
@@ -234,8 +246,8 @@ class OrderDesk:
             handlers=handlers_of(served.settings),
             partners=self._partners,
             strict_partner=self._strict_partner,
-            default_partner=default_partner,
-            by_key=by_key,
+            default_partner=submitter.partner,
+            by_key=submitter.has_key,
             now_ms=now_ms,
         )
 
@@ -287,22 +299,30 @@ class OrderDesk:
                 got=sold.count,
             )
 
-    def _check_memory(self, submission: Submission, status: OrderStatus) -> None:
-        """Refuse a new order while the orders in memory take as much room as they may.
+    async def _find_room(self, submission: Submission, row: DeltaOrderRow, causer: str) -> None:
+        """Have other orders give way to a new one while the orders in memory take as much room as they may.
 
         Raises:
-            ServiceUnavailable: the venue has too many orders, or too many that nobody has signed yet.
+            ServiceUnavailable: the venue has too many orders, or too many without signature or funds, and
+                none gives way.
+            StoreUnavailable: an order that gives way was not changed, or may have been.
         """
-        orders, signature = self._orders, submission.document.signature
+        is_waiting = row.status is OrderStatus.AWAITING_SIGNATURE
+        stake = OrderStake.UNBACKED if is_waiting else OrderStake.BACKED
+        signature = submission.document.signature
         weight = weight_of(submission.terms, submission.order.metadata, signature)
-        if orders.bytes + weight > limits.VENUE_LIVE_BYTES_MAX:
-            raise ServiceUnavailable("the orders that may still change take all memory that they may")
-        is_unsigned = status is OrderStatus.AWAITING_SIGNATURE
-        if is_unsigned and orders.count_in(status) >= limits.VENUE_UNSIGNED_ORDERS_MAX:
-            raise ServiceUnavailable(
-                f"{limits.VENUE_UNSIGNED_ORDERS_MAX} orders wait for signatures of contracts: only signed "
-                "orders are accepted now"
-            )
+        while refusal := self._lack_of_room(weight, is_waiting=is_waiting):
+            if not await self._orders.make_room(stake, causer, row.owner, row.created_ms):
+                raise ServiceUnavailable(refusal)
+
+    def _lack_of_room(self, weight: int, *, is_waiting: bool) -> str:
+        """Reason why memory has no room for a new order; empty if it has."""
+        if self._orders.bytes + weight > limits.VENUE_LIVE_BYTES_MAX:
+            return "the orders that may still change take all memory that they may"
+        most = limits.VENUE_UNBACKED_ORDERS_MAX
+        if is_waiting and self._orders.places.count(OrderStake.UNBACKED) >= most:
+            return f"{most} orders wait for signatures or funds: only signed orders are accepted now"
+        return ""
 
     async def _kept(self, order_hash: bytes) -> OrderRecord:
         """Read the public record of an order that the store has; a missing order raises StoreError."""

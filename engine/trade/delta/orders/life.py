@@ -200,6 +200,25 @@ def expired(row: DeltaOrderRow, fits_until_s: int, now_s: int, now_ms: int) -> D
     return _moved(row, _W.DEADLINE, now_ms) if is_over else None
 
 
+def gave_way(row: DeltaOrderRow, now_ms: int) -> DeltaStep | None:
+    """Make the step to EXPIRED of an order without signature or funds that gives its place to another.
+
+    None in other states. The caller has to check that the order has no fill and no settlement under way, so
+    that the end is final at once.
+    """
+    status = DELTA_LIFECYCLE.after(row.status, _W.GAVE_WAY)
+    return None if status is None else OrderStep(step(row, now_ms, status=status, is_final=True))
+
+
+def has_given_way(row: DeltaOrderRow) -> bool:
+    """Whether an order gave its place to another: it expired before its deadline, and is no TWAP.
+
+    The rest of a TWAP may expire earlier, once its slices cannot all be settled in time.
+    """
+    is_twap = row.kind in (row.kind.TWAP_ORDER, row.kind.TWAP_BUY_ORDER)
+    return row.status is _S.EXPIRED and not is_twap and row.updated_ms < row.expires_s * 1_000
+
+
 def step_from_logs(
     row: DeltaOrderRow,
     facts: DeltaFacts,

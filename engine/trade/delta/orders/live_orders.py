@@ -27,9 +27,10 @@ from ....store.tables import DELTA_DOCUMENT, DELTA_FILL, EFFECT
 from ....store.units import Change, Done, Duplicate, row_of
 from ...orders.live_rows import Effects, LiveRows
 from ...orders.order_units import DELTA, effect_key
+from ...orders.places import OrderStake
 from ...orders.step import OrderStep
 from .document import DeltaDocument, decode_document, encode_document, order_of, without_struct
-from .life import OPEN, SETTLE
+from .life import OPEN, SETTLE, gave_way
 from .terms import DeltaPart, OrderTerms, SettledOrder, next_part, sells_shares, terms_of
 from .vault import VaultWorth
 
@@ -51,6 +52,7 @@ class LiveOrder(Struct, eq=False, gc=False):
             lengthens the pause before the next auction round.
         worth: last statement of the vault from which the order sells; None before the first, and for an order
             without a vault.
+        causer: see `LiveRow`.
     """
 
     row: DeltaOrderRow
@@ -63,6 +65,7 @@ class LiveOrder(Struct, eq=False, gc=False):
     ended_at: int | None = None
     in_vain: int = 0
     worth: VaultWorth | None = None
+    causer: str = ""
 
     @property
     def order_hash(self) -> bytes:
@@ -152,7 +155,12 @@ class LiveOrders(LiveRows[DeltaOrderRow, LiveOrder]):
         live.in_vain = 0
 
     async def add(
-        self, row: DeltaOrderRow, document: DeltaDocument, order: SettledOrder, terms: OrderTerms
+        self,
+        row: DeltaOrderRow,
+        document: DeltaDocument,
+        order: SettledOrder,
+        terms: OrderTerms,
+        causer: str = "",
     ) -> DeltaOrderRow:
         """Store a new order and put it into memory; for an order already stored, return the stored row.
 
@@ -162,6 +170,7 @@ class LiveOrders(LiveRows[DeltaOrderRow, LiveOrder]):
 
         Args:
             row: row of the new order; its hash identifies the order.
+            causer: network or key that submitted the order.
 
         Returns:
             `row` itself if the order is new, else the stored row.
@@ -174,7 +183,7 @@ class LiveOrders(LiveRows[DeltaOrderRow, LiveOrder]):
         outcome = await self._store.write(DELTA.submitted(row, encode_document(document)))
         match outcome:
             case Done():
-                self._put(LiveOrder(row, order, without_struct(document), terms))
+                self._put(LiveOrder(row, order, without_struct(document), terms, causer=causer))
                 return row
             case Duplicate(unique=0):
                 return DELTA.found(outcome.row)
@@ -226,6 +235,14 @@ class LiveOrders(LiveRows[DeltaOrderRow, LiveOrder]):
             live.settling = effect_key(after.order_hash, after.version, SETTLE)
         elif any(_ends(change, live.settling) for change in found.more):
             live.settling = None
+
+    def _stake(self, live: LiveOrder) -> OrderStake | None:
+        """Stake of an order without signature or funds, and without a fill; all others keep their places."""
+        is_waiting = live.row.status in (OrderStatus.AWAITING_SIGNATURE, OrderStatus.SUSPENDED)
+        return OrderStake.UNBACKED if is_waiting and not live.filled and live.settling is None else None
+
+    def _gives_way(self, row: DeltaOrderRow, now_ms: int) -> OrderStep[DeltaOrderRow] | None:
+        return gave_way(row, now_ms)
 
     def _added(self, live: LiveOrder) -> None:
         key = _nonce(live.row)

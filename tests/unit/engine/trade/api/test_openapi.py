@@ -65,7 +65,7 @@ async def test_every_route_that_is_served_is_described_and_no_other(
             ("GET", "/adapters/list"), ("GET", "/adapters/contract-takers"),
             ("GET", "/prices/partnerfee/{chainId}"), ("GET", "/makers/scores"), ("GET", "/makers/books"),
             ("GET", "/v2/delta/auctions"), ("GET", "/operator/status"),
-            ("POST", "/operator/makers/{makerName}"),
+            ("POST", "/operator/makers/{makerName}"), ("POST", "/operator/otc/purge"),
             ("GET", "/resources/contracts.json"), ("GET", "/resources/errors.json"), ("GET", "/healthz"),
             ("GET", "/readyz"), ("GET", "/metrics"), ("GET", "/openapi.json"), ("GET", "/asyncapi.json"),
         )
@@ -117,6 +117,7 @@ async def test_what_needs_a_key_says_so(document: dict[str, Any]) -> None:
     }
     assert needing == {
         ("/operator/makers/{makerName}", "post"),
+        ("/operator/otc/purge", "post"),
         ("/operator/status", "get"),
         ("/v2/delta/auctions", "get"),
         ("/v2/webhooks", "get"),

@@ -11,7 +11,7 @@ from msgspec.structs import replace
 
 from cambist.codecs.messages.agent_messages import Notice
 from cambist.codecs.messages.auction_messages import AuctionBid, OrderRound
-from cambist.codecs.messages.vocabulary import OrderStatus, Side
+from cambist.codecs.messages.vocabulary import OnChainOrderType, OrderStatus, Side
 from cambist.config.limits import VENUE_AUCTION_BIDS_MAX, VENUE_AUCTION_DETAIL_CHARS_MAX
 from cambist.crypto.addresses import to_checksum
 from cambist.engine.store.rows import BridgeEnd, BridgeEndState, amount32
@@ -190,7 +190,6 @@ def test_a_filled_order_needs_no_reason() -> None:
         (OrderStatus.SUSPENDED, "suspended"),
         (OrderStatus.CANCELLING, "cancelling"),
         (OrderStatus.CANCELLED, "cancelled"),
-        (OrderStatus.EXPIRED, "expired"),
         (OrderStatus.FAILED, "failed"),
         (OrderStatus.BRIDGING, "bridging"),
         (OrderStatus.REFUNDING, "refunding"),
@@ -199,6 +198,28 @@ def test_a_filled_order_needs_no_reason() -> None:
 )
 def test_a_state_that_says_it_all(status: OrderStatus, code: str) -> None:
     assert list(codes(row={"status": status}, rounds=(a_round(),))) == [code]
+
+
+@pytest.mark.parametrize(
+    ("kind", "late_ms", "code"),
+    [
+        (OnChainOrderType.ORDER, 0, "expired"),
+        (OnChainOrderType.ORDER, -1, "gaveWay"),
+        (OnChainOrderType.TWAP_ORDER, -1, "expired"),
+    ],
+    ids=["at its deadline", "before", "a TWAP whose slices did not fit any more"],
+)
+def test_an_order_that_expired_before_its_deadline_gave_its_place_to_another(
+    kind: OnChainOrderType, late_ms: int, code: str
+) -> None:
+    until_s = NOW_MS // 1_000 + 600
+    row = {
+        "status": OrderStatus.EXPIRED,
+        "kind": kind,
+        "expires_s": until_s,
+        "updated_ms": until_s * 1_000 + late_ms,
+    }
+    assert list(codes(row=row)) == [code]
 
 
 def test_a_settlement_under_way_is_the_only_reason() -> None:

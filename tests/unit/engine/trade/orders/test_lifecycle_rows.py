@@ -80,6 +80,7 @@ def take_delta_steps() -> None:
         delta_life.cancel_asked(row, 1)
         delta_life.cancel_done(row, None, 1)
         delta_life.expired(row, 0, row.expires_s + 1, 1)
+        delta_life.gave_way(row, 1)
         place = row.chain_id, hash_of(7), hash_of(8), 0, 9
         amounts = amount32(1), amount32(1), NOW_MS, amount32(1)
         fill = DeltaFill(*place, row.order_hash, None, *amounts, is_closed=True)
@@ -105,6 +106,7 @@ def take_otc_steps() -> None:
         otc_life.stood(row, OrderBacking(_O.PENDING, 1, 1, 1), 1)
         otc_life.stood(row, OrderBacking(_O.SUSPENDED, 1, 1, 1), 1)
         otc_life.expired(row, row.expires_s + 1, 1)
+        otc_life.gave_way(row, 1)
         place = row.chain_id, hash_of(7), hash_of(8), 0, 9
         cancel = OtcCancel(*place, row.order_hash, row.maker, NOW_MS)
         parties = row.order_hash, ALICE, BOB, WETH, USDC

@@ -24,7 +24,9 @@ from cambist.engine.store.tables import OTC_DOCUMENT, OTC_ORDER
 from cambist.engine.store.units import Done, Unit, UnitOutcome, new, row_of
 from cambist.engine.trade.orders.live_rows import Effects, LiveRows
 from cambist.engine.trade.orders.order_units import OTC, step
+from cambist.engine.trade.orders.places import OrderStake
 from cambist.engine.trade.orders.step import OrderStep
+from cambist.engine.trade.otc.life import gave_way
 from support.chain.indexing import sqlite_engine
 from support.store.store_work import now_ms
 from support.store.stores import ALICE, BOB, NOW_MS, an_otc_order, document_of, hash_of, kept, moved
@@ -36,6 +38,7 @@ class Plain(Struct, eq=False):
     row: OtcOrderRow
     body: bytes
     ended_at: int | None = None
+    causer: str = ""
 
     @property
     def order_hash(self) -> bytes:
@@ -43,7 +46,7 @@ class Plain(Struct, eq=False):
 
 
 class PlainOrders(LiveRows[OtcOrderRow, Plain]):
-    """Without any hook that can be left out.
+    """Suspended ones give way to others.
 
     Attributes:
         broken: an order whose reading fails.
@@ -65,6 +68,12 @@ class PlainOrders(LiveRows[OtcOrderRow, Plain]):
         if known is not None:
             return known
         return None if parts is None else Plain(row, parts)
+
+    def _stake(self, live: Plain) -> OrderStake | None:
+        return OrderStake.UNBACKED if live.row.status is OtcState.SUSPENDED else None
+
+    def _gives_way(self, row: OtcOrderRow, now_ms: int) -> OrderStep[OtcOrderRow] | None:
+        return gave_way(row, now_ms) if row.status is OtcState.SUSPENDED else None
 
 
 @asynccontextmanager
@@ -224,3 +233,54 @@ async def test_a_step_is_fenced_unless_anybody_may_take_it(tmp_path: Path) -> No
             await orders.step(row.order_hash, decide)
         (after,) = await orders.step_all([row.order_hash], decide, is_fenced=False)
         assert (after.status, after.version) == (OtcState.SUSPENDED, 2)
+
+
+# --- Places ---------------------------------------------------------------------------------------------
+
+
+async def test_an_order_that_gives_way_has_ended_and_leaves_memory_at_once(tmp_path: Path) -> None:
+    rows = [an_otc_order(number, status=OtcState.SUSPENDED) for number in (1, 2)]
+    async with orders_of(tmp_path, *rows, an_otc_order(3)) as (store, orders):
+        told: list[tuple[bytes, OtcState]] = []
+        orders.watch(lambda live: told.append((live.order_hash, live.row.status)))
+        assert await orders.make_room(OrderStake.BACKED, "network a", BOB, NOW_MS)
+        assert orders.get(rows[0].order_hash) is None
+        assert told == [(rows[0].order_hash, OtcState.EXPIRED)]
+        event = (await all_events(store))[-1]
+        assert (event.order_hash, event.status) == (rows[0].order_hash, "EXPIRED")
+        assert (len(orders), orders.places.count(OrderStake.UNBACKED), orders.statistics().gave_way) == (
+            2,
+            1,
+            1,
+        )
+        assert not await orders.make_room(OrderStake.UNBACKED, "", ALICE, NOW_MS), (
+            "its owner has no more than it"
+        )
+        assert await orders.make_room(OrderStake.BACKED, "network a", BOB, NOW_MS)
+        assert not await orders.make_room(OrderStake.BACKED, "network a", BOB, NOW_MS), "the third is backed"
+
+
+async def test_an_order_keeps_its_place_if_it_was_not_ended(tmp_path: Path) -> None:
+    """Its funds came back, says another writer; or the store does not answer."""
+    row = an_otc_order(1, status=OtcState.SUSPENDED)
+    async with orders_of(tmp_path, row) as (store, orders):
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(store, "write", AsyncMock(side_effect=StoreUnavailable("away")))
+            with pytest.raises(StoreUnavailable):
+                await orders.make_room(OrderStake.BACKED, "", BOB, NOW_MS)
+        assert orders.places.count(OrderStake.UNBACKED) == 1
+        await moved(store, row, status=OtcState.PENDING)
+        assert await orders.make_room(OrderStake.BACKED, "", BOB, NOW_MS), "another look finds room or none"
+        live = orders.get(row.order_hash)
+        assert live is not None
+        assert live.row.status is OtcState.PENDING
+        assert (orders.places.count(OrderStake.UNBACKED), orders.statistics().gave_way) == (0, 0)
+
+
+async def test_orders_that_come_at_once_end_one_other_each(tmp_path: Path) -> None:
+    rows = [an_otc_order(number, status=OtcState.SUSPENDED) for number in (1, 2, 3)]
+    async with orders_of(tmp_path, *rows) as (_, orders):
+        async with trio.open_nursery() as nursery:
+            for _ in range(2):
+                nursery.start_soon(orders.make_room, OrderStake.BACKED, "", BOB, NOW_MS)
+        assert [live.order_hash for live in orders] == [rows[2].order_hash]
