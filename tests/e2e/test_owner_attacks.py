@@ -22,9 +22,9 @@ BETTER = 2_500 * USDC
 RESTS = "rest_s = 600\nfailures_max = 10"
 
 
-async def a_false_wallet(world: World) -> bytes:
+async def a_false_wallet(world: World, number: int = 0) -> bytes:
     """A contract with a WETH that allows Delta, and that signs in simulations alone."""
-    wallet = await create(world.chain, world.owner, "DevTurncoat")
+    wallet = await create(world.chain, world.owner, "DevTurncoat", salt32=number.to_bytes(32, "big"))
     await world.mint(world.weth, world.stranger, ONE)
     await world.send(world.stranger, world.weth, transfer(wallet, ONE))
     allow = ACT + encode(address_word(world.weth), bytes_tail(approve(world.at.delta, ONE)))
@@ -79,7 +79,7 @@ async def test_many_such_wallets_rest_no_agent_and_hold_up_nobody(world: World, 
     async with a_delta_story(world, tmp_path, "ann", "bob", delta=RESTS) as story:
         for agent in story.agents.values():
             agent.gives = lambda _: BETTER
-        wallets = [await a_false_wallet(world) for _ in range(7)]
+        wallets = [await a_false_wallet(world, number) for number in range(7)]
         records = [await ordered(story, wallet) for wallet in wallets]
         for record in records:
             await story.says(record, "ownerRests")

@@ -35,7 +35,7 @@ def purge(
     """For operators: end orders that the venue's book should not hold.
 
     All orders that match every given option end. The API key has to be an operator's. Ended orders are
-    EXPIRED and leave the venue's memory at once. What their makers have signed can still be filled on chain by
+    EXPIRED and leave memory at once. What their makers have signed can still be filled on chain by
     whoever has it.
     """
     if maker is None and token is None and state is None and not unlisted:

@@ -49,12 +49,13 @@ _decode_act = decoder(MakerAct, bytes_max=limits.JSON_BYTES_MAX)
 
 
 def chain_status(served: ServedChain) -> dict[str, Any]:
-    """Return the counters of a chain's nodes, gas prices, firm quotes and makers."""
+    """Return the counters of a chain's nodes, gas prices, firm quotes, makers and their reserved stock."""
     return {
         "away": served.pulse.fault,
         "head": served.pulse.head_number,
         "gas": served.gas.statistics(),
         "firm": served.desk.statistics(),
+        "stock": served.desk.stock.greatest(served.desk.wall_ms()),
         "firmDurations": {name: maker.durations for name, maker in served.desk.makers.items()},
         "makers": {maker: feed.statistics() for maker, feed in served.feeds.items()},
     }

@@ -114,6 +114,23 @@ class StockShares:
         part = self._ledger.held(STOCK_RESERVED, stock)
         return (part, self._latest_s.get(stock, 0)) if part else (0, 0)
 
+    def greatest(self, now_ms: int) -> dict[str, dict[str, int]]:
+        """Reserved part of each maker's stock, parts per million: the greatest over the tokens that it gives.
+
+        Returns:
+            Name of the maker -> what callers have shown (`Stake`), or `all` for all callers together -> part.
+        """
+        self._forget(now_ms // 1_000)
+        found: dict[str, dict[str, int]] = {}
+        for stock in self._latest_s:
+            parts = {"all": self._ledger.held(STOCK_RESERVED, stock)}
+            for stake, ways in STOCK.items():
+                parts[stake.value] = self._ledger.held(ways[0].together[-1], (EVERYBODY, *stock))
+            known = found.setdefault(stock[1], {})
+            for name, part in parts.items():
+                known[name] = max(known.get(name, 0), part)
+        return found
+
     def next_end_s(self, now_ms: int) -> int:
         """Seconds until the next quote expires that reserves stock, at least 1."""
         return max(self._ends[0][0] - now_ms // 1_000 + 1, 1) if self._ends else 1

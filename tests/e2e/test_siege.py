@@ -1,0 +1,224 @@
+"""A siege: all attacks of strangers at once, at full rate, while honest traders are measured.
+
+`HYPOTHESIS_PROFILE=long pytest -s tests/e2e/test_siege.py` besieges for ten minutes; the usual run takes half
+a minute and asserts no times. Chains, makers and agents have a process beside the venue's, and the besiegers
+one of low priority, since they have machines of their own.
+"""
+
+import os
+import sys
+from pathlib import Path
+from typing import Any
+
+import httpx
+import msgspec
+import pytest
+import trio
+
+from cambist.codecs.contracts.abi import address_word, bytes_tail, encode, selector
+from cambist.codecs.contracts.calldata import approve, transfer
+from cambist.config.chains import ChainSettings
+from cambist.config.sections.nodes import NodeSettings
+from cambist.crypto.addresses import parse_address, to_checksum
+from cambist.crypto.custody.mnemonic import DEV_MNEMONIC, account_keys
+from cambist.crypto.secp256k1 import SigningKey
+from cambist.engine.chain.artifacts import known_errors
+from cambist.engine.chain.deploy.deploy import create
+from cambist.engine.chain.transact import transact
+from cambist.engine.dev.devnet.anvil import AnvilChain
+from cambist.engine.host.admission.budgets import GAS_GIVEN, GAS_OF_NEW_OWNERS, PPM
+from support.chain.evm_programs import assembled, deploys
+from support.contracts.rfq_stories import execute
+from support.patience import STORY_S
+from support.siege.honest import Acts, Traders
+from support.siege.place import CHAIN_ID, Place, a_place
+from support.siege.plan import SiegePlan
+from support.tracked_files import ROOT
+
+IS_LONG = os.environ.get("HYPOTHESIS_PROFILE") == "long"
+SIEGE_S = float(os.environ.get("SIEGE_S", "600" if IS_LONG else "12"))
+QUIET_S = min(SIEGE_S, 180)
+WARM_S = 6
+SUCCESS_MIN, P99_TIMES_MAX = 0.8, 2
+TURNCOATS = 24
+RICH = "128 2 EXP 0x40 MSTORE 32 0x40 RETURN"
+"""A token that answers 2^128 to every call."""
+ONE = 10**18
+BESIEGER, RELAYER = account_keys(DEV_MNEMONIC, 2)
+"""Accounts of the devnet: the first pays for the besiegers' contracts."""
+HONEST, GREEDY = slice(0, 4), 4
+"""Accounts of `up` that the honest traders have, and that of a besieger with tokens."""
+
+
+@pytest.mark.process
+@pytest.mark.seldom
+@pytest.mark.parametrize("node", ["embedded", "anvil"])
+def test_honest_traders_trade_on_while_strangers_attack_in_all_ways(tmp_path: Path, node: str) -> None:
+    with a_place(tmp_path, *(["--anvil"] if node == "anvil" else [])) as place:
+        trio.run(_story, place, tmp_path)
+
+
+async def _story(place: Place, folder: Path) -> None:
+    settings = NodeSettings(urls=(place.node,))
+    accounts = place.told["accounts"]
+    keys = [account["key"] for account in accounts[HONEST]]
+    async with (
+        AnvilChain.open(CHAIN_ID, settings, known_errors()) as chain,
+        Traders.open(place.venue, place.node, place.told["tokens"], keys) as traders,
+    ):
+        plan = await furnished(place, chain)
+        await traders.trade(WARM_S)  # first approvals, and code that runs for the first time
+        quiet = await traders.trade(QUIET_S)
+        say("quiet", quiet)
+        first_block = await height(chain) + 1
+        meanwhile, answers, most = await siege(place, plan, traders, folder)
+        say("besieged", meanwhile)
+        say("attacks", answers)
+        say("reserved at most", {stake: f"{part / PPM:.1%}" for stake, part in most.items()})
+        failed, given = await unpaid_gas(place, first_block, await height(chain))
+        say("unpaid gas", {"failed": failed, "given": given})
+        rests = await resting(place)
+    for name, acts in meanwhile.items():
+        assert acts.success >= SUCCESS_MIN * quiet[name].success, (name, acts.faults[:5])
+        if IS_LONG:
+            assert acts.slowest(99) <= P99_TIMES_MAX * quiet[name].slowest(99), name
+    assert most["nothing"] <= PPM // 4
+    assert most["allowance"] <= PPM // 4
+    assert failed <= GAS_OF_NEW_OWNERS.most * max(SIEGE_S / GAS_OF_NEW_OWNERS.refill_s, 1)
+    assert given <= GAS_GIVEN.most
+    assert rests == {}
+    unanswered = [name for name, found in answers.items() if not any(status.isdigit() for status in found)]
+    assert unanswered == []
+
+
+async def siege(
+    place: Place, plan: SiegePlan, traders: Traders, folder: Path
+) -> tuple[dict[str, Acts], dict[str, dict[str, int]], dict[str, int]]:
+    """Besiege the venue while the honest traders trade.
+
+    Returns:
+        What came of their acts; answers to the attacks by status; greatest reserved part of a maker's stock
+            by what callers had shown.
+    """
+    answers: dict[str, dict[str, int]] = {}
+    most: dict[str, int] = {}
+
+    async def attack() -> None:
+        answers.update(await besieged(plan, folder))
+
+    async def watch() -> None:
+        while True:
+            status = await place.get("/operator/status")
+            for maker in status["chains"][str(CHAIN_ID)]["stock"].values():
+                for stake, part in maker.items():
+                    most[stake] = max(most.get(stake, 0), part)
+            await trio.sleep(1)
+
+    async with trio.open_nursery() as nursery:
+        nursery.start_soon(watch)
+        async with trio.open_nursery() as both:
+            both.start_soon(attack)
+            meanwhile = await traders.trade(SIEGE_S)
+        nursery.cancel_scope.cancel()
+    return meanwhile, answers, most
+
+
+async def besieged(plan: SiegePlan, folder: Path) -> dict[str, dict[str, int]]:
+    """Run the besiegers' process to its end; its answers by attack and status."""
+    file = folder / "plan.json"
+    file.write_bytes(msgspec.json.encode(plan))
+    done = await trio.run_process(
+        [sys.executable, "-m", "support.siege.besiegers", str(file)],
+        capture_stdout=True,
+        env=os.environ | {"PYTHONPATH": os.pathsep.join((str(ROOT), str(ROOT / "tests")))},
+        cwd=folder,
+    )
+    found: dict[str, dict[str, int]] = msgspec.json.decode(done.stdout)
+    return found
+
+
+async def furnished(place: Place, chain: AnvilChain) -> SiegePlan:
+    """Make the besiegers' contracts, which one of them pays, and tell them what they need to know."""
+    receipt = await transact(chain, BESIEGER, b"", deploys(assembled(RICH)))
+    assert receipt.contract is not None
+    weth, delta = place.token("WETH"), parse_address(place.contracts["delta"], "delta")
+    await transact(chain, BESIEGER, weth, selector("deposit()"), value_wei=(TURNCOATS + 1) * ONE)
+    allow = selector("act(address,bytes)") + encode(address_word(weth), bytes_tail(approve(delta, ONE)))
+    salts = [number.to_bytes(32, "big") for number in range(TURNCOATS)]
+    turncoats = [await create(chain, BESIEGER, "DevTurncoat", salt32=salt) for salt in salts]
+    for wallet in turncoats:
+        await transact(chain, BESIEGER, weth, transfer(wallet, ONE))
+        await transact(chain, BESIEGER, wallet, allow)
+    greedy = SigningKey(bytes.fromhex(place.told["accounts"][GREEDY]["key"][2:]))
+    wallet = await create(chain, BESIEGER, "DevWallet", address_word(greedy.address))
+    await transact(chain, BESIEGER, weth, transfer(wallet, ONE))
+    await transact(chain, greedy, wallet, execute(weth, approve(delta, ONE)))
+    names = ChainSettings(name="devnet")
+    return SiegePlan(
+        port=int(place.venue.rpartition(":")[2]),
+        seconds=SIEGE_S,
+        chain_id=CHAIN_ID,
+        tokens=place.told["tokens"] | {"FAKE": to_checksum(receipt.contract)},
+        delta=place.contracts["delta"],
+        delta_domain=(names.delta_domain_name, names.delta_domain_version),
+        rfq=place.contracts["augustusRFQ"],
+        rfq_domain=names.rfq_domain_name,
+        rich=to_checksum(RELAYER.address),
+        victim=place.told["accounts"][0]["address"],
+        greedy_key=place.told["accounts"][GREEDY]["key"],
+        turncoats=tuple(map(to_checksum, turncoats)),
+        wallet=to_checksum(wallet),
+    )
+
+
+# --- What the venue paid, and who rests -----------------------------------------------------------------
+
+
+async def unpaid_gas(place: Place, first: int, last: int) -> tuple[int, int]:
+    """Gas of the relayer's transactions in these blocks: of failed ones, and of strangers' settlements."""
+    honest = [
+        sent["originTx"]
+        for account in place.told["accounts"][HONEST]
+        for record in await orders_of(place, account["address"])
+        for sent in record["transactions"]
+    ]
+    failed = given = 0
+    async with httpx.AsyncClient(timeout=STORY_S) as web:
+        for number in range(first, last + 1):
+            asked = {"jsonrpc": "2.0", "id": 1, "method": "eth_getBlockReceipts", "params": [hex(number)]}
+            for receipt in (await web.post(place.node, json=asked)).json()["result"]:
+                if parse_address(receipt["from"], "from") == RELAYER.address:
+                    gas = int(receipt["gasUsed"], 16)
+                    failed += gas * (receipt["status"] == "0x0")
+                    given += gas * (receipt["status"] == "0x1" and receipt["transactionHash"] not in honest)
+    return failed, given
+
+
+async def orders_of(place: Place, owner: str) -> list[dict[str, Any]]:
+    """All Delta orders of an account."""
+    found: list[dict[str, Any]] = []
+    while True:
+        page = await place.get("/v2/delta/orders", userAddress=owner, page=len(found) // 100 + 1, limit=100)
+        found += page["data"]
+        if not page["hasMore"]:
+            return found
+
+
+async def resting(place: Place) -> dict[str, Any]:
+    """Makers and agents that rest or have faults, with what the venue says of them."""
+    makers = await place.get("/makers/scores", network=CHAIN_ID)
+    agents = await place.get(f"/v2/delta/agents/scores/{CHAIN_ID}")
+    found = {score["makerName"]: score for score in makers if score["blockUntil"] or score["reasons"]}
+    return found | {score["name"]: score for score in agents if score["restsUntil"] or score["strikes"]}
+
+
+async def height(chain: AnvilChain) -> int:
+    """Number of the latest block."""
+    header = await chain.block()
+    assert header is not None
+    return header.number
+
+
+def say(title: str, lines: dict[str, Any]) -> None:
+    """Print what is measured."""
+    print(title, *[f"    {name:<14}{line}" for name, line in lines.items()], sep="\n", flush=True)  # noqa: T201

@@ -1,0 +1,1 @@
+"""A siege of a venue: besiegers of a process of their own, and honest traders who are measured meanwhile."""

@@ -1,0 +1,46 @@
+"""What besiegers know and have: addresses at the venue and the chain, empty wallets, a few contracts."""
+
+from msgspec import Struct
+
+from cambist.crypto.keccak import keccak256
+from cambist.crypto.secp256k1 import SigningKey
+
+NETWORKS = [f"127.{number}.0.1" for number in range(11, 19)]
+"""Source addresses of the besiegers, each of a network of its own. The honest ones come from 127.0.0.1."""
+CONNECTIONS = 64
+WALLETS = 300
+
+
+class SiegePlan(Struct, frozen=True, kw_only=True):
+    """Plan of a siege, as the besiegers' process reads it.
+
+    Attributes:
+        port: of the venue, at 127.0.0.1.
+        seconds: length of the siege.
+        tokens: address of each token by symbol, with `FAKE`, which tells everybody that it is rich.
+        delta, rfq: contracts, with the names of their domains.
+        rich: address of a stranger with many native tokens.
+        victim: address of an honest trader that has allowed its tokens.
+        greedy_key: key of a besieger with a few tokens.
+        turncoats: wallets with a WETH each, that sign in simulations alone.
+        wallet: honest contract with tokens, in whose name anybody may submit orders.
+    """
+
+    port: int
+    seconds: float
+    chain_id: int
+    tokens: dict[str, str]
+    delta: str
+    delta_domain: tuple[str, str]
+    rfq: str
+    rfq_domain: str
+    rich: str
+    victim: str
+    greedy_key: str
+    turncoats: tuple[str, ...]
+    wallet: str
+
+
+def wallet_key(number: int) -> SigningKey:
+    """Key of a wallet that has nothing."""
+    return SigningKey(keccak256(b"a wallet of the siege, %d" % number))
