@@ -4,7 +4,8 @@ A wallet's contract can accept a signature, or native tokens, in each simulation
 transaction: by the gas, the caller, the block's coinbase or its height. The relayer then pays for nothing.
 
     begin      a settlement that runs the code of owners who have not settled yet is charged before it is
-               sent: to each owner, to its code, and to all such owners, who also share a few places
+               sent: to each owner, to its code, to whoever submitted its order, and to all such owners, who
+               also share a few places
     failed     an owner's code or act may be the cause: this owner rests, twice as long at each failure, and
                pays for the gas that was used; the agent is in doubt
     settled    the charges go back, and the owner has settled; if another agent was in doubt because of this
@@ -26,7 +27,13 @@ from typing import TypeVar
 from msgspec import Struct
 
 from .....config import limits
-from ....host.admission.budgets import GAS_OF_CODE, GAS_OF_NEW_OWNERS, GAS_OF_OWNER, PLACES_OF_NEW_OWNERS
+from ....host.admission.budgets import (
+    GAS_OF_CODE,
+    GAS_OF_NEW_OWNERS,
+    GAS_OF_OWNER,
+    GAS_OF_SUBMITTER,
+    PLACES_OF_NEW_OWNERS,
+)
 from ....host.admission.ledger import EVERYBODY, Charge, Hold, Lack, Ledger
 from ..bids.agent_rest import AgentFault, AgentRest
 from ..orders.live_orders import LiveOrder
@@ -44,11 +51,12 @@ class OwnersCharge(Struct, eq=False):
 
     Attributes:
         until_ms: time after which the outcome is not awaited, Unix milliseconds.
-        owners: owners of its orders, 20 bytes each.
+        owners: owner of each of its orders, 20 bytes -> network or key that submitted the order, empty if
+            unknown.
         hold: what is charged until the outcome is known.
     """
 
-    owners: tuple[bytes, ...]
+    owners: Mapping[bytes, str]
     hold: Hold
     until_ms: int
 
@@ -116,7 +124,7 @@ class OwnerCosts:
         Raises:
             ChainError: no node answers.
         """
-        owners = tuple({live.terms.owner: None for live in orders})
+        owners = {live.terms.owner: live.causer for live in orders}
         # An owner that has settled costs no read of the chain here: its node may be far away.
         new = [live for live in orders if live.terms.owner not in self._has_settled]
         codes = {} if is_sent else await self.codes(new)
@@ -181,10 +189,10 @@ class OwnerCosts:
             if self._doubts.pop(owner, agent) == agent:
                 _keep(self._doubts, owner, value=agent)
         if payers and gas_used:
-            self._pay(payers, gas_used)
+            self._pay(payers, charge.owners, gas_used)
 
     def _charged(
-        self, owners: Sequence[bytes], codes: Mapping[bytes, frozenset[bytes]], gas: int
+        self, owners: Mapping[bytes, str], codes: Mapping[bytes, frozenset[bytes]], gas: int
     ) -> Hold | None:
         """Charge a settlement's gas limit, and a place, to its owners that have not settled yet.
 
@@ -195,7 +203,10 @@ class OwnerCosts:
             return None
         if not codes:
             return Hold(())
-        charges = [*self._charges(codes, gas), Charge(PLACES_OF_NEW_OWNERS, (self._chain_id, EVERYBODY))]
+        charges = [
+            *self._charges(codes, owners, gas),
+            Charge(PLACES_OF_NEW_OWNERS, (self._chain_id, EVERYBODY)),
+        ]
         found = self._ledger.take(charges, now_ms)
         if isinstance(found, Hold):
             return found
@@ -212,7 +223,9 @@ class OwnerCosts:
         while self._open and (first := next(iter(self._open.items())))[1].until_ms < now_ms:
             self._ledger.undo(self._open.pop(first[0]).hold)
 
-    def _pay(self, owners: Mapping[bytes, frozenset[bytes]], gas_used: int) -> None:
+    def _pay(
+        self, owners: Mapping[bytes, frozenset[bytes]], submitters: Mapping[bytes, str], gas_used: int
+    ) -> None:
         """Charge the gas of a failed settlement to owners for good, and let them rest."""
         now_ms = self._wall_ms()
         for owner in owners:
@@ -223,16 +236,24 @@ class OwnerCosts:
             _keep(self._rests, owner, value=rest)
             rest.failed(AgentFault.REVERTED, now_ms)
             # Each alone: an owner that lacks nothing does not wait for one that does.
-            found = self._ledger.take(self._charges({owner: owners[owner]}, gas_used), now_ms)
+            found = self._ledger.take(self._charges({owner: owners[owner]}, submitters, gas_used), now_ms)
             if isinstance(found, Lack):
                 _keep(self._poor_until_ms, owner, value=now_ms + 1_000 * max(found.wait_s, 1))
 
-    def _charges(self, owners: Mapping[bytes, frozenset[bytes]], gas: int) -> list[Charge]:
-        """Charges of gas to owners, and for those with code to each code and to all such owners together."""
+    def _charges(
+        self, owners: Mapping[bytes, frozenset[bytes]], submitters: Mapping[bytes, str], gas: int
+    ) -> list[Charge]:
+        """Charges of gas to owners; for those with code to the code, the submitters and all together, too."""
         at = self._chain_id
         charges = [Charge(GAS_OF_OWNER, (at, owner), min(gas, GAS_OF_OWNER.most)) for owner in owners]
         hashes = dict.fromkeys(code for of_owner in owners.values() for code in of_owner)
         charges += [Charge(GAS_OF_CODE, (at, code), min(gas, GAS_OF_CODE.most)) for code in hashes]
+        callers = dict.fromkeys(submitters.get(owner, "") for owner, of_owner in owners.items() if of_owner)
+        charges += [
+            Charge(GAS_OF_SUBMITTER, (at, caller), min(gas, GAS_OF_SUBMITTER.most))
+            for caller in callers
+            if caller
+        ]
         if hashes:
             charges.append(Charge(GAS_OF_NEW_OWNERS, (at, EVERYBODY), min(gas, GAS_OF_NEW_OWNERS.most)))
         return charges

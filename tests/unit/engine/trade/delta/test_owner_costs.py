@@ -5,7 +5,12 @@ from typing import Any
 
 import trio
 
-from cambist.engine.host.admission.budgets import GAS_OF_NEW_OWNERS, GAS_OF_OWNER, PLACES_OF_NEW_OWNERS
+from cambist.engine.host.admission.budgets import (
+    GAS_OF_NEW_OWNERS,
+    GAS_OF_OWNER,
+    GAS_OF_SUBMITTER,
+    PLACES_OF_NEW_OWNERS,
+)
 from cambist.engine.host.admission.ledger import Ledger
 from cambist.engine.trade.delta.settlement.owner_costs import OwnerCosts
 
@@ -19,12 +24,13 @@ class Stage:
 
     Attributes:
         codes: code hash of an owner.
-        sent: number of settlements that may be sent.
+        submitter: network that submits the orders.
     """
 
     def __init__(self) -> None:
         self.now_ms = 1_700_000_000_000
         self.codes: dict[bytes, bytes] = {}
+        self.submitter = ""
         self.costs = OwnerCosts(
             Ledger(),
             1,
@@ -48,7 +54,9 @@ class Stage:
     async def begin(self, *owners: bytes, gas: int = GAS, is_sent: bool = False) -> str:
         """Key of a settlement that may be sent; empty if it may not."""
         self._number += 1
-        orders: list[Any] = [SimpleNamespace(terms=SimpleNamespace(owner=owner)) for owner in owners]
+        orders: list[Any] = [
+            SimpleNamespace(terms=SimpleNamespace(owner=owner), causer=self.submitter) for owner in owners
+        ]
         key = f"settle {self._number}"
         return key if await self.costs.begin(key, orders, gas, is_sent=is_sent) else ""
 
@@ -108,6 +116,21 @@ async def test_many_wallets_of_an_hour_share_one_budget_whatever_their_code() ->
     assert await stage.begin(KEY), "an account without code"
 
 
+async def test_a_network_whose_wallets_fail_leaves_the_gas_of_others_to_others() -> None:
+    stage = Stage()
+    stage.submitter = "network 203.0.113"
+    wallets = [bytes([1, number]) * 10 for number in range(20)]
+    stage.codes = {wallet: bytes([number]) for number, wallet in enumerate(wallets)}
+    failed = [await stage.fail(wallet) for wallet in wallets[:10]]
+    assert sum(failed) == GAS_OF_SUBMITTER.most // GAS < GAS_OF_NEW_OWNERS.most // GAS // 2
+    assert stage.rest_s(wallets[9]) > 0
+    stage.submitter = "network 198.51.100"
+    assert await stage.settle(wallets[10]) == {}
+    stage.now_ms += 3_600_000
+    stage.submitter = "network 203.0.113"
+    assert await stage.fail(wallets[11])
+
+
 async def test_an_owner_that_has_settled_does_not_share_it() -> None:
     stage = Stage()
     assert await stage.settle(ONE) == {}
@@ -152,7 +175,9 @@ async def test_an_account_without_code_pays_for_what_its_acts_make_fail() -> Non
 
 async def test_crossed_orders_are_charged_once_and_a_second_end_does_nothing() -> None:
     stage = Stage()
-    orders: list[Any] = [SimpleNamespace(terms=SimpleNamespace(owner=owner)) for owner in (ONE, TWO)]
+    orders: list[Any] = [
+        SimpleNamespace(terms=SimpleNamespace(owner=owner), causer="") for owner in (ONE, TWO)
+    ]
     for _ in range(2):
         assert await stage.costs.begin("both", orders, 2 * GAS, is_sent=False)
     stage.costs.failed("both", "ann", GAS, stage.payers(ONE, TWO), is_doubted=True)
