@@ -72,6 +72,10 @@ WEBHOOK_POSTS_MAX = 64  # posts of one webhook under way at a time
 WEBHOOK_SECRET_BYTES_MIN = 24  # Standard Webhooks, "Signature scheme"
 WEBHOOK_SECRET_BYTES_MAX = 64
 WEBHOOK_ROWS_MAX = 100  # deliveries that are written, or read, at once
+WEBHOOK_WAITING_MAX = 10_000  # deliveries of one webhook that wait; further events wait in the log
+WEBHOOK_DEAD_MAX = (
+    100_000  # deliveries of one webhook that are kept for a replay
+)
 WEBHOOK_REASON_CHARS_MAX = 300  # of the recorded reason for a failed delivery
 WEBHOOK_ANSWER_BYTES_MAX = 64 << 10  # of a receiver's answer; the answer's content is not used
 WEBHOOK_PAGE_MAX = 100  # deliveries of one listing, and ids of one replay
