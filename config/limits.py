@@ -73,9 +73,7 @@ WEBHOOK_SECRET_BYTES_MIN = 24  # Standard Webhooks, "Signature scheme"
 WEBHOOK_SECRET_BYTES_MAX = 64
 WEBHOOK_ROWS_MAX = 100  # deliveries that are written, or read, at once
 WEBHOOK_WAITING_MAX = 10_000  # deliveries of one webhook that wait; further events wait in the log
-WEBHOOK_DEAD_MAX = (
-    100_000  # deliveries of one webhook that are kept for a replay
-)
+WEBHOOK_DEAD_MAX = 100_000  # deliveries of one webhook that are kept for a replay
 WEBHOOK_REASON_CHARS_MAX = 300  # of the recorded reason for a failed delivery
 WEBHOOK_ANSWER_BYTES_MAX = 64 << 10  # of a receiver's answer; the answer's content is not used
 WEBHOOK_PAGE_MAX = 100  # deliveries of one listing, and ids of one replay
@@ -89,6 +87,7 @@ STORE_UNIT_BYTES_MAX = 4 << 20  # of one write: a request's body and the rows th
 STORE_PART_BYTES_MAX = 16 << 20  # of a batch, in one message to the store process
 STORE_FRAME_BYTES_MAX = 256 << 20  # of one message to or from the store process
 STORE_READS_MAX = 1_024  # reads that may wait for the store process
+SOCKETS_UNSENT_BYTES_MAX = 256 << 20  # of all WebSockets of a maker's chain; beyond it the slowest is closed
 SOCKET_UNSENT_BYTES_MAX = 16 << 20  # for the slow reader of one WebSocket; at least a first message
 MAKER_JSON_BYTES_MAX = 16 << 20  # a maker's /prices or first socket message
 TYPED_DATA_BYTES_MAX = 1 << 20

@@ -90,6 +90,8 @@ FUNDS_OF_USER = Budget(name="funds in unfilled swaps, of a user", unit="raw unit
 STREAMS_OF_CALLER = Budget(
     name="open streams, of a caller", unit="streams", most=limits.ADMISSION_STREAMS_PER_CALLER_MAX
 )
+STREAMS_OF_NETWORK = Budget(name="open streams, of a network", unit="streams", most=limits.UINT256_MAX)
+"""Charged with the number of streams that are free: a network may have as many."""
 STREAMS = Budget(name="open streams, of everybody", unit="streams", most=limits.UINT256_MAX)
 """Charged with the bound of the settings."""
 

@@ -191,7 +191,7 @@ class VenueApp:
         self._hub = EventHub(parts.store)
         self._events = EventStreams(
             self._hub,
-            caller=self.admission.caller,
+            causer=self.admission.causer,
             sees=self.admission.sees_orders,
             streams_max=venue.event_streams_max,
             ledger=parts.ledger,
@@ -252,7 +252,7 @@ class VenueApp:
                 for chain_id, served in self.chains.items()
             },
             self.bridges,
-            caller=self.admission.caller,
+            causer=self.admission.causer,
             partner_of=self.admission.partner,
             streams_max=venue.quote_streams_max,
             ledger=self._ledger,
