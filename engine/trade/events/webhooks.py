@@ -273,7 +273,7 @@ class Webhooks:
                 for values in rows:  # one that a replay has just changed stays
                     await self._write(hook, drop(DELIVERY, row_of(DELIVERY, values)), fence)
                 excess -= WEBHOOK_ROWS_MAX
-            room = hook.waiting_max - counts.get(DeliveryState.WAITING.value, 0)
+            room: int = hook.waiting_max - counts.get(DeliveryState.WAITING.value, 0)
             if room >= WEBHOOK_ROWS_MAX:
                 return room
             await trio.sleep(WEBHOOK_LOOK_S)
