@@ -210,7 +210,7 @@ async def test_strangers_that_name_whom_a_maker_does_not_serve_rest_nobody(
 async def test_a_friend_whose_requests_cost_nothing_whitewashes_no_maker(
     world: World, tmp_path: Path
 ) -> None:
-    """Alpha signs dust for its friend, which fills nothing, and fails every twentieth swap: the others' ones."""
+    """Alpha signs dust for its friend, which fills nothing, and fails every twentieth swap, of others."""
     async with a_venue_story(
         world, tmp_path, BOOKS, firm=f"{RESTS}\nunfilled_max = 100\nunfilled_user_max = 100"
     ) as story:

@@ -100,6 +100,10 @@ GAS_OF_CODE = Budget(name="failed gas, of the code of new owners", unit="gas", m
 GAS_OF_NEW_OWNERS = Budget(
     name="failed gas, of all contracts that have not settled", unit="gas", most=8_000_000, refill_s=3_600
 )
+GAS_OF_DOUBTS = Budget(
+    name="gas in doubt, of an agent", unit="gas", most=limits.AGENT_GAS_IN_DOUBT_MAX, refill_s=3_600
+)
+"""Gas of an agent's calls that failed in a block in which the owner acted: the two may be one party."""
 PLACES_OF_NEW_OWNERS = Budget(
     name="settlements under way, of all contracts that have not settled", unit="settlements", most=4
 )

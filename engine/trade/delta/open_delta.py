@@ -232,6 +232,7 @@ async def _chain(
         orders,
         store,
         gas=gas,
+        is_barred=costs.is_barred,
         settling=settling,
         claims=funds.claims,
         unsettled=prices.again,

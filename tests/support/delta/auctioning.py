@@ -273,6 +273,7 @@ def an_auctioneer(
         orders,
         store,
         gas=GasCover(Ledger(), chain_id, settings),
+        is_barred=lambda agent, owner: False,
         settling=settling,
         claims=claims,
         unsettled=queue.offer,
