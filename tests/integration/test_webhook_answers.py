@@ -212,7 +212,7 @@ async def test_name_servers_that_answer_late_on_purpose_hold_up_no_other_look_up
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A partner runs the name servers of its receiver: a look-up keeps its thread until they answer."""
-    answered, asked = threading.Event(), list[str]()
+    answered, asked = threading.Event(), list[Any]()
     right = socket.getaddrinfo
 
     def late(host: Any, *rest: Any, **named: Any) -> Any:

@@ -274,6 +274,7 @@ def an_auctioneer(
         store,
         gas=GasCover(Ledger(), chain_id, settings),
         is_barred=lambda agent, owner: False,
+        there_wei=lambda order: 0,
         settling=settling,
         claims=claims,
         unsettled=queue.offer,

@@ -53,7 +53,7 @@ from ..bids.agent_client import AgentClientStatistics
 from ..bids.agent_pace import AgentQuestion
 from ..bids.agent_rest import AgentFault, AgentReport
 from ..bids.bid_merit import best_of, judged, lost
-from ..bids.bids import Answer, Candidate, Rejection, read_answer, sorted_out
+from ..bids.bids import Answer, Candidate, Rejection, RoundOrder, read_answer, sorted_out
 from ..bids.simulation import Proven
 from ..orders.life import OPEN, SETTLE, DeltaStep, won
 from ..orders.live_orders import LiveOrder, LiveOrders
@@ -166,6 +166,7 @@ class Auctioneer:
         handlers: makes the venue's own bids on orders of handlers.
         gas: decides which bids the relayer pays for.
         is_barred: returns whether an agent may not settle for an owner now.
+        there_wei: returns what an order's delivery on another chain costs, in wei of this chain.
         queue: orders that wait for a round.
         settling: receives the next best bids of each won order, for the case that its settlement fails.
         claims: reservations of order owners' funds for settlements under way.
@@ -188,6 +189,7 @@ class Auctioneer:
         *,
         gas: GasCover,
         is_barred: Callable[[str, bytes], bool],
+        there_wei: Callable[[RoundOrder], int],
         settling: Settling,
         claims: Claims,
         unsettled: Callable[[LiveOrder], None],
@@ -202,6 +204,7 @@ class Auctioneer:
         self._store = store
         self._gas = gas
         self._is_barred = is_barred
+        self._there_wei = there_wei
         self._settling = settling
         self._claims = claims
         self._unsettled = unsettled
@@ -429,7 +432,8 @@ class Auctioneer:
         covering = {
             key: cost for key, order in this.orders.items() if (cost := covering_cost(order, self._served))
         }
-        carried = partial(self._gas.is_carried, gas_price_wei=gas_price_wei, costs=covering)
+        there = {key: wei for key, order in this.orders.items() if (wei := self._there_wei(order))}
+        carried = partial(self._gas.is_carried, gas_price_wei=gas_price_wei, costs=covering, there_wei=there)
         uncarried = [bid for bid in bids if bid.candidate.is_crossing and not carried(bid)]
         rejections += [lost(bid.candidate, NOT_CARRIED) for bid in uncarried]
         barred = [bid for bid in bids if self._may_not_settle(bid)]
@@ -439,7 +443,7 @@ class Auctioneer:
         decision: Decision = await self._slices.work(deciding(orders, bids, gas_price_wei, costs))
         paid: _Paid = {}
         for winner in decision.winners:
-            hold = self._gas.take(winner, gas_price_wei, covering, self._wall_ms())
+            hold = self._gas.take(winner, gas_price_wei, covering, self._wall_ms(), there)
             if hold is None:
                 decision = let_go(decision, winner, NOT_CARRIED)
             else:

@@ -60,8 +60,9 @@ class InVain(Auctioneer):
             market.index, market.prices, self.queue, gas_price_wei=lambda: 0, wall_ms=wall_ms
         )
         super().__init__(
-            at, agents, handlers, wakeup, self.queue, orders, nothing, gas=nothing, is_barred=nothing,
-            settling=nothing, claims=nothing, unsettled=self.watch.again, ids=AuctionIds(),
+            at, agents, handlers, wakeup, self.queue, orders, nothing, gas=nothing,
+            is_barred=nothing, there_wei=nothing, settling=nothing, claims=nothing,
+            unsettled=self.watch.again, ids=AuctionIds(),
             settings=settings, wall_ms=wall_ms,
         )  # fmt: skip
         self.seen: list[tuple[float, set[bytes]]] = []
