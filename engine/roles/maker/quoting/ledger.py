@@ -83,7 +83,7 @@ RELEASED_AT_ONCE = 64
 UNUSED_REMEMBERED_MAX = 1_000_000
 VENUE_KEPT_S = 3_600
 
-Venue: TypeAlias = bytes | None
+VenueDomain: TypeAlias = bytes | None
 """Authentication domain that has signed a request for a quote; None for an unsigned request."""
 
 
@@ -105,10 +105,10 @@ class MakerHolding:
         self.token = token
         self.funds = funds
         self.reserved = 0
-        self.by_venue: dict[Venue, int] = {}
+        self.by_venue: dict[VenueDomain, int] = {}
         self.quote_max = quote_max
 
-    def reserve(self, venue: Venue, amount: int) -> None:
+    def reserve(self, venue: VenueDomain, amount: int) -> None:
         """Reserve raw units for a venue's quote; release them if `amount` is negative."""
         self.reserved += amount
         self.by_venue[venue] = self.by_venue.get(venue, 0) + amount
@@ -130,12 +130,12 @@ class Exposure:
 
     def __init__(self, one_max: int | None = None, open_max: int | None = None) -> None:
         self.notional = 0
-        self.by_venue: dict[Venue, int] = {}
+        self.by_venue: dict[VenueDomain, int] = {}
         self.base_sold = 0
         self.one_max = one_max
         self.open_max = open_max
 
-    def expose(self, venue: Venue, notional: int) -> None:
+    def expose(self, venue: VenueDomain, notional: int) -> None:
         """Add the value of a venue's quote; take it off if `notional` is negative."""
         self.notional += notional
         self.by_venue[venue] = self.by_venue.get(venue, 0) + notional
@@ -165,7 +165,7 @@ class Promise(Struct, gc=False):
     notional: int
     base_sold: int
     left: int
-    venue: Venue
+    venue: VenueDomain
     used: bool = False
     live: bool = True
 
@@ -196,8 +196,8 @@ class QuoteLedger:
         self._live_max = live_max
         self._unused_max = unused_max
         self._window_s = unused_window_s
-        self._heard_s: dict[Venue, int] = {}  # venue -> its last request for a quote, Unix seconds
-        self._live_by_venue: dict[Venue, int] = {}
+        self._heard_s: dict[VenueDomain, int] = {}  # venue -> its last request for a quote, Unix seconds
+        self._live_by_venue: dict[VenueDomain, int] = {}
         # By release time, since every quote lives equally long. After a restart with a shorter life, new
         # quotes stand behind old ones that live longer: their funds are released late, never early.
         self._queue: deque[Promise] = deque()
@@ -228,7 +228,7 @@ class QuoteLedger:
         amount: int,
         exposure: Exposure,
         notional: int,
-        venue: Venue = None,
+        venue: VenueDomain = None,
         now_s: int = 0,
     ) -> None:
         """Raise FirmRefused unless the maker's funds and the pair's bounds allow one more firm quote.
@@ -270,7 +270,7 @@ class QuoteLedger:
         notional: int,
         base_sold: int,
         expiry_s: int,
-        venue: Venue = None,
+        venue: VenueDomain = None,
     ) -> Promise:
         """Reserve the funds for a firm quote that `check` allows, until EXPIRY_GRACE_S after its expiry.
 
@@ -368,7 +368,7 @@ class QuoteLedger:
         self._turn += len(taken)
         return taken
 
-    def _others(self, venue: Venue, now_s: int) -> Collection[Venue]:
+    def _others(self, venue: VenueDomain, now_s: int) -> Collection[VenueDomain]:
         """Note a venue's request; return the other venues that have asked within VENUE_KEPT_S."""
         heard = self._heard_s
         heard[venue] = now_s
@@ -384,7 +384,7 @@ class QuoteLedger:
             self._unused_by_user.pop(user, None)
 
 
-def _kept(whole: int, by_venue: Mapping[Venue, int], others: Collection[Venue]) -> int:
+def _kept(whole: int, by_venue: Mapping[VenueDomain, int], others: Collection[VenueDomain]) -> int:
     """Compute how much of a whole is kept for other venues, beyond what these have already."""
     if not others:
         return 0

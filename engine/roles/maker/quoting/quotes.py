@@ -36,7 +36,7 @@ from .....feeds.books.fill import base_paid, base_received, quote_paid, quote_re
 from ....host.safety.halts import Halts
 from .blacklist import Blacklist
 from .board import Board, PairState, message_tail
-from .ledger import MakerHolding, QuoteLedger, Venue
+from .ledger import MakerHolding, QuoteLedger, VenueDomain
 
 
 class PairDirection(msgspec.Struct, frozen=True):
@@ -169,7 +169,7 @@ class Desk:
         self._tail = message_tail(message) if message else b""
         self._blacklisted_body = encode(FirmResponse(message=message or "this user gets no firm quotes"))
 
-    def answer(self, raw: bytes, now_ms: int, venue: Venue = None) -> bytes:
+    def answer(self, raw: bytes, now_ms: int, venue: VenueDomain = None) -> bytes:
         """Build the response body for a firm quote request.
 
         Args:
@@ -213,7 +213,7 @@ class Desk:
         self.withheld = "; ".join(self._withheld.values())
         self.board.withheld = bool(self.withheld)
 
-    def _answer(self, request: FirmRequest, now_ms: int, venue: Venue) -> bytes:
+    def _answer(self, request: FirmRequest, now_ms: int, venue: VenueDomain) -> bytes:
         now_s = now_ms // 1000
         user = parse_address(request.user_address, "userAddress")
         if user in self._blacklisted_users:
