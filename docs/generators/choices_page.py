@@ -32,6 +32,7 @@ TOPICS: dict[str, tuple[str, ...]] = {
         "crypto.route_seal",
         "engine.trade.routing",
         "engine.trade.served.bridge_lanes",
+        "engine.trade.served.delivery_gas",
         "engine.trade.served.bridge_endpoints",
         "engine.trade.quote",
         "feeds.bridges",

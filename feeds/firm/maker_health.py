@@ -5,7 +5,7 @@ During its cool-down (a rest) a pair or a maker is not asked for firm quotes.
     clean or a fault of the maker's --> the pair's last quotes --> too many faults --> the pair rests
                                     \\-> the maker's last quotes --> too many faults, of several pairs
                                                                                       --> the maker rests
-    most of the last users (MAKER_ASKERS_MAX / 2 at least) are blacklisted --> the maker rests
+    most of the last askers (MAKER_ASKERS_MAX / 2 at least) are blacklisted --> the maker rests
     a refusal                       --> counted, and no fault: it bounds the requested size (size_bounds)
 
 Of the last MAKER_HEALTH_QUOTES_MAX quotes, none older than MAKER_HEALTH_MEMORY_S, some may go wrong without
@@ -20,6 +20,10 @@ another pair. A fault of an earlier request that arrives during a rest is counte
 rest. A probe that a maker answers well ends its rest; its faults stay counted, so that the next rest is
 longer.
 
+Nobody whitewashes a maker by requests that cost nothing: of the clean quotes that one caller has caused, the
+last MAKER_CLEANS_A_CALLER count. Nobody blackens a maker by the users that a request names: a caller counts
+once among the askers, and only if it has shown a stake.
+
 Outcomes that the user or the venue causes never count: a limit too strict, a user whom the maker has
 blacklisted, a swap that was cancelled, a deadline that other makers had used up or that our own event loop
 overslept (`firm_check.AGAINST_MAKER`).
@@ -32,6 +36,7 @@ Choice: Every kind of fault weighs the same in a maker's score: the share of cle
 """
 
 from collections import Counter, OrderedDict, deque
+from collections.abc import Hashable
 
 from msgspec import Struct
 
@@ -135,6 +140,7 @@ class _Quote(Struct, frozen=True):
     at_ms: int
     pair: TokenPair
     fault: FirmFault | None
+    causer: Hashable
 
 
 class _Record:
@@ -157,6 +163,8 @@ class _Record:
             rest_ms, rest_ms_max: duration of the shortest and of the longest cool-down, milliseconds.
         """
         now_ms = quote.at_ms
+        if quote.fault is None:
+            self._make_room(quote.causer)
         self.quotes.append(quote)
         self.forget(now_ms)
         if quote.fault is None or now_ms < self.until_ms:
@@ -169,6 +177,12 @@ class _Record:
         self.until_ms = now_ms + min(rest_ms << (faults - tolerated - 1), rest_ms_max)
         self.reason = FAULTY
         return self.until_ms
+
+    def _make_room(self, causer: Hashable) -> None:
+        """Drop the oldest of a caller's clean quotes if as many are recorded as may count."""
+        clean = [past for past in self.quotes if past.fault is None and past.causer == causer]
+        if len(clean) >= limits.MAKER_CLEANS_A_CALLER:
+            self.quotes.remove(clean[0])
 
     def forget(self, now_ms: int) -> None:
         """Drop recorded quotes and refusals that are older than MAKER_HEALTH_MEMORY_S."""
@@ -213,14 +227,17 @@ class MakerHealth:
         self.outcomes: Counter[str] = Counter()
         self.bounds = SizeBounds(rest_ms, rest_ms_max)
         self._last: deque[FaultTold] = deque(maxlen=limits.MAKER_LAST_FAULTS_MAX)
-        self._askers: OrderedDict[bytes, bool] = OrderedDict()
+        self._askers: OrderedDict[Hashable, bool] = OrderedDict()
         self._maker = _Record(MAKER)
         self._pairs: OrderedDict[TokenPair, _Record] = OrderedDict()
 
-    def record(self, one: bytes, other: bytes, fault: FirmFault | None, now_ms: int) -> Rests:
+    def record(
+        self, one: bytes, other: bytes, fault: FirmFault | None, now_ms: int, causer: Hashable
+    ) -> Rests:
         """Record the outcome of a firm quote for a pair, whose two tokens may be given in either order.
 
         Args:
+            causer: account of the caller that caused the request.
             fault: None for a clean quote; a fault that is not the maker's (outside AGAINST_MAKER) starts no
                 cool-down.
 
@@ -234,21 +251,24 @@ class MakerHealth:
             return NO_RESTS
         if fault is not None and fault not in AGAINST_MAKER:
             return NO_RESTS
-        quote = _Quote(now_ms, _pair(one, other), fault)
+        quote = _Quote(now_ms, _pair(one, other), fault, causer)
         return Rests(
             self._record(one, other).add(quote, _QUOTES_MAX, self._rest_ms, self._rest_ms_max),
             self._maker.add(quote, limits.MAKER_FAULTS_A_PAIR, self._rest_ms, self._rest_ms_max),
         )
 
-    def served(self, user: bytes, now_ms: int, *, is_served: bool) -> int:
-        """Record whether the maker served a user's request or has blacklisted the user.
+    def served(self, asker: Hashable, now_ms: int, *, is_served: bool) -> int:
+        """Record whether the maker served a caller's request or has blacklisted its user.
+
+        Args:
+            asker: account of the caller, which has shown a stake.
 
         Returns:
-            End of the maker's new cool-down, in Unix ms, if the maker has blacklisted most of the last users
-            for whom quotes were requested; else 0.
+            End of the maker's new cool-down, in Unix ms, if the maker has served least of the last askers;
+            else 0.
         """
-        self._askers[user] = is_served
-        self._askers.move_to_end(user)
+        self._askers[asker] = is_served
+        self._askers.move_to_end(asker)
         if len(self._askers) > limits.MAKER_ASKERS_MAX:
             self._askers.popitem(last=False)
         unserved = sum(not served for served in self._askers.values())

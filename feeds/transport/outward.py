@@ -6,19 +6,52 @@
 The checked address is also the dialled address: a name that resolves differently the next time cannot evade
 the check.
 
+A look-up takes a thread, which it keeps until the name servers answer, also after the dial was given up. The
+other party may run the name servers, and have them answer late: each host's look-ups have one thread of their
+own, and none of the threads that the process shares (`trio.to_thread.current_default_thread_limiter`).
+
 Choice: An IPv6 address that carries an IPv4 address (mapped, 6to4, NAT64) is also judged by the latter.
 """
 
 import errno
+import socket
 import ssl
+from collections import defaultdict
+from collections.abc import Awaitable, Callable, Sequence
 from ipaddress import IPv4Address, IPv6Address, IPv6Network, ip_address
+from typing import TypeAlias
 
 import trio
 
 from ...config.timeouts import DIAL_S
 from .streams import dial
 
+LookUp: TypeAlias = Callable[[str, int], Awaitable[Sequence[str]]]
+"""Function (host, port) -> IP addresses of the host; raises OSError if there are none."""
+
 _NAT64 = IPv6Network("64:ff9b::/96")
+
+
+class HostLookUps:
+    """Look-ups of hosts' addresses, each host's in a thread of its own, one after the other."""
+
+    def __init__(self) -> None:
+        self._threads = defaultdict[str, trio.CapacityLimiter](lambda: trio.CapacityLimiter(1))
+
+    async def addresses(self, host: str, port: int) -> list[str]:
+        """Find the IP addresses of a host; a cancelled call leaves its thread to the name servers.
+
+        Raises:
+            OSError: the name has no address.
+        """
+        return await trio.to_thread.run_sync(
+            _addresses, host, port, abandon_on_cancel=True, limiter=self._threads[host]
+        )
+
+
+def _addresses(host: str, port: int) -> list[str]:
+    found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
+    return [str(address) for *_, (address, *_) in found]
 
 
 def is_outward(address: str) -> bool:
@@ -34,22 +67,25 @@ async def dial_outward(
     tls: ssl.SSLContext | None,
     server_hostname: str | None = None,
     timeout_s: float = DIAL_S,
+    look_up: LookUp,
 ) -> trio.abc.Stream:
     """Connect as `dial` does, but only to an address of the public internet.
+
+    Args:
+        look_up: finds the host's addresses, such as `HostLookUps.addresses`.
 
     Raises:
         OSError: no connection could be made, or the name has no public address.
     """
     with trio.move_on_after(timeout_s) as scope:
-        found = await trio.socket.getaddrinfo(host, port, type=trio.socket.SOCK_STREAM)
-        outward = [address for *_, (address, *_) in found if is_outward(str(address))]
+        outward = [address for address in await look_up(host, port) if is_outward(address)]
         fault = OSError(f"{host} leads to a private address")
         for address in outward:
             left_s = max(scope.deadline - trio.current_time(), 0)  # the loop may be late
             try:
                 # The address that was checked, not `host`: a second look-up could lead elsewhere.
                 return await dial(
-                    str(address), port, tls=tls, server_hostname=server_hostname or host, timeout_s=left_s
+                    address, port, tls=tls, server_hostname=server_hostname or host, timeout_s=left_s
                 )
             except OSError as error:
                 fault = error

@@ -218,11 +218,21 @@ class WebSocket:
         if self._has_room(len(data)):
             self._queue(data, is_text=isinstance(message, str))
             return True
-        # A batch that is being written counts until the writer subtracts it: only what waits is taken off.
-        self._send_bytes -= sum(map(len, self._frames))
-        self._frames.clear()
-        self._start_close(CloseCode.TRY_AGAIN_LATER, SLOW_CONSUMER)
+        self.close_slow()
         return False
+
+    @property
+    def unsent_bytes(self) -> int:
+        """Bytes that are queued and not written; 0 once the connection is closed or closing."""
+        return self._send_bytes if self._is_open() else 0
+
+    def close_slow(self) -> None:
+        """Start closing, with code 1013, the connection of a slow consumer; drop its queue."""
+        if self._is_open():
+            # A batch that is being written counts until the writer subtracts it: only what waits is dropped.
+            self._send_bytes -= sum(map(len, self._frames))
+            self._frames.clear()
+            self._start_close(CloseCode.TRY_AGAIN_LATER, SLOW_CONSUMER)
 
     async def until_sent(self) -> None:
         """Wait until all queued bytes are written or the connection is closing."""

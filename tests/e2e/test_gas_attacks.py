@@ -4,6 +4,8 @@ from pathlib import Path
 
 import pytest
 
+from cambist.config.limits import GAS_COVERED_MAX
+from cambist.engine.trade.delta.auction import gas_cover
 from support.chain.world import ONE, USDC, World
 from support.delta.delta_stories import DeltaStory, Record
 from support.delta.resting_stories import a_resting_story
@@ -50,6 +52,19 @@ async def test_what_does_not_carry_its_gas_is_settled_up_to_a_subsidy_and_then_w
         assert 1 <= settled <= 4, "a million units of gas"
         assert await mined(world) - before == settled
         await story.completed(await world.a_delta_order())
+
+
+async def test_a_gain_that_an_agent_pays_to_its_owner_covers_no_more_than_a_bound_of_gas(
+    world: World, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A hundred USDC over the limit, and calls of the agent that use more gas than a gain may cover."""
+    async with a_resting_story(world, tmp_path, BOOKS, policy='gas_policy = "covered"') as resting:
+        story = resting.story
+        monkeypatch.setattr(gas_cover, "GAS_COVERED_MAX", 100_000)
+        record = await story.submitted(await world.a_delta_order())
+        await story.says(record, "gasNotCarried")
+        monkeypatch.setattr(gas_cover, "GAS_COVERED_MAX", GAS_COVERED_MAX)
+        await story.becomes(record, "COMPLETED")
 
 
 async def until_decided(story: DeltaStory, record: Record) -> bool:

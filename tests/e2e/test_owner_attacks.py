@@ -5,9 +5,12 @@ from pathlib import Path
 import pytest
 from msgspec.structs import replace
 
-from cambist.codecs.contracts.abi import address_word, bytes_tail, encode, selector
+from cambist.codecs.contracts.abi import address_word, bytes_tail, encode, selector, uint_word
 from cambist.codecs.contracts.calldata import approve, transfer
+from cambist.crypto.secp256k1 import SigningKey
 from cambist.engine.chain.deploy.deploy import create
+from cambist.engine.host.admission.budgets import GAS_OF_DOUBTS
+from cambist.engine.trade.delta.settlement import owner_costs
 from cambist.engine.trade.delta.settlement.settling import SettlingStatistics
 from support.chain.world import ONE, USDC, World
 from support.contracts.rfq_stories import a_wallet_that_sells
@@ -17,7 +20,8 @@ from support.venue.venue_role import CHAIN_ID
 
 pytestmark = pytest.mark.one_chain  # the venue looks at it all the while
 
-ACT = selector("act(address,bytes)")
+ACT, SET_FLAG = selector("act(address,bytes)"), selector("setFlag(bool)")
+DELIVER = selector("deliver(uint8,uint256,address,address,uint256,uint256)")
 BETTER = 2_500 * USDC
 RESTS = "rest_s = 600\nfailures_max = 10"
 
@@ -72,6 +76,49 @@ async def test_a_wallet_that_refuses_when_mined_costs_one_settlement(world: Worl
         _, moved = await story.completed(await world.a_delta_order())
         assert await mined(world) == before + 1, "nothing but the honest order"
         assert await rested(story) == []
+
+
+async def test_an_agent_and_owners_of_one_party_waste_a_budget_of_gas(
+    world: World, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Ann bids best, and her calls fail if her owner sends any transaction first; each time another owner."""
+    monkeypatch.setattr(owner_costs, "GAS_OF_DOUBTS", replace(GAS_OF_DOUBTS, most=400_000))
+    async with a_delta_story(world, tmp_path, "ann", "bob", delta=RESTS) as story:
+        ann, bob = story.agents["ann"], story.agents["bob"]
+        ann.contract = await create(world.chain, world.owner, "DevTurncoat")
+        await world.mint(world.usdc, ann.contract, 100_000 * USDC)
+        ann.delivers, ann.gives, bob.gives = unless_flagged, lambda _: BETTER, lambda _: BETTER - USDC
+        reverted = 0
+        for number in range(1, 6):
+            await world.send(world.owner, ann.contract, SET_FLAG + uint_word(0))
+            owner = await an_owner(world, number)
+            order = await world.a_delta_order(owner=owner.address, beneficiary=owner.address)
+            await story.hold()
+            record = await story.submitted(order, owner)
+            await story.under_way(record)
+            await story.first_in_block(owner, ann.contract, SET_FLAG + uint_word(1))
+            await story.mine()
+            await until(lambda: bool(bob.told("settled")) or len(ann.told("reverted")) > reverted)  # noqa: B023
+            if bob.told("settled"):
+                break
+            reverted += 1
+        assert reverted == 2, "the second leaves ann no room"
+        assert await rested(story) == []
+
+
+def unless_flagged(token: bytes, to: bytes, amount: int) -> bytes:
+    """The call of a false agent that delivers an amount, and once its flag is set a part of it."""
+    words = uint_word(5) + uint_word(0) + address_word(token) + address_word(to)
+    return DELIVER + words + uint_word(amount) + uint_word(amount * 97 // 100)
+
+
+async def an_owner(world: World, number: int) -> SigningKey:
+    """A new account with a WETH that Delta may take."""
+    key = SigningKey(number.to_bytes(32, "big"))
+    await world.chain.set_balance(key.address, 10 * ONE)
+    await world.mint(world.weth, key, ONE)
+    await world.send(key, world.weth, approve(world.at.delta, ONE))
+    return key
 
 
 async def test_many_such_wallets_rest_no_agent_and_hold_up_nobody(world: World, tmp_path: Path) -> None:

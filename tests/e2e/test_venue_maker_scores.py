@@ -11,6 +11,7 @@ import pytest
 
 from cambist.codecs.http1 import encode_response
 from cambist.codecs.messages.resource_messages import MakerFaults
+from cambist.codecs.messages.wire import encode
 from cambist.config import limits
 from cambist.crypto.addresses import to_checksum
 from support.chain.world import ONE, USDC, World
@@ -187,6 +188,55 @@ async def test_a_maker_that_blacklists_most_of_its_askers_is_taken_as_not_quotin
         score = await story.score("alpha")
         assert (score["score"], score["blockReason"]) == (100, "it blacklists most of its askers")
         assert score["blockUntil"] > story.clock.now_ms()
+
+
+async def test_strangers_that_name_whom_a_maker_does_not_serve_rest_nobody(
+    world: World, tmp_path: Path
+) -> None:
+    """A rival has its friends name accounts with funds that alpha blacklists; none of them has signed."""
+    async with a_venue_story(world, tmp_path, BOOKS, firm=RESTS) as story:
+        front = story.fronts["alpha"]
+        front.habit = "blacklists"
+        for number in range(1, limits.MAKER_ASKERS_MAX + 1):
+            named = number.to_bytes(20, "big")
+            await world.chain.set_balance(named, 10 * ONE)
+            status, told = await from_network(story, number % 16, named, ONE // 100)
+            assert status == 200, told
+        assert front.asked == limits.MAKER_ASKERS_MAX
+        assert await story.quoted_by("SELL", "WETH", "USDC", ONE) == {"alpha"}
+        assert (await story.score("alpha"))["blockUntil"] is None
+
+
+async def test_a_friend_whose_requests_cost_nothing_whitewashes_no_maker(
+    world: World, tmp_path: Path
+) -> None:
+    """Alpha signs dust for its friend, which fills nothing, and fails every twentieth swap, of others."""
+    async with a_venue_story(
+        world, tmp_path, BOOKS, firm=f"{RESTS}\nunfilled_max = 100\nunfilled_user_max = 100"
+    ) as story:
+        front, friend = story.fronts["alpha"], world.user.address
+        await world.chain.set_balance(friend, 10 * ONE)
+        for _ in range(4):
+            assert await story.quoted_by("SELL", "WETH", "USDC", ONE) == {"alpha"}
+            front.habit = "babbles"
+            with story.web.with_key():
+                await a_failure(story)
+            front.habit = ""
+            for _ in range(19):
+                if await story.quoted_by("SELL", "WETH", "USDC", ONE) == {"beta"}:
+                    return
+                status, told = await from_network(story, 200, friend, ONE // 1_000)
+                assert status == 200, told
+        pytest.fail("four faults of four honest swaps rest no pair")
+
+
+async def from_network(story: Story, network: int, user: bytes, amount: int) -> tuple[int, Any]:
+    """POST /transactions without a key, from one of the strangers' networks, for a user that it names."""
+    route = await story.prices("SELL", "ETH", "USDC", amount)
+    body = encode(story.body(route, userAddress=to_checksum(user)))
+    target = f"/transactions/{story.world.chain.chain_id}?ignoreGasEstimate=true"
+    answer = await story.web.ask("POST", target, body, {"x-forwarded-for": f"198.51.{network}.7"})
+    return answer.status, msgspec.json.decode(answer.body)
 
 
 @pytest.mark.parametrize("cause", ["the user's bound", "the user's blacklisting", "the user's funds"])

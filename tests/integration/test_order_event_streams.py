@@ -1,5 +1,7 @@
 """GET /v2/delta/orders/events on real sockets: server-sent events and WebSockets, over a real store."""
 
+from contextlib import AsyncExitStack
+from itertools import product
 from pathlib import Path
 
 import msgspec
@@ -13,10 +15,19 @@ from cambist.crypto.hexadecimal import to_hex
 from cambist.engine.store.follower import START
 from cambist.engine.trade.orders.order_units import order_id
 from cambist.feeds.transport.websocket import HandshakeRefused, WebSocketClosed
-from support.events.event_streams import PATH, a_venue_at, an_event_venue, told, written
+from support.events.event_streams import (
+    PATH,
+    EventStream,
+    Following,
+    a_venue_at,
+    an_event_venue,
+    told,
+    written,
+)
 from support.patience import PATIENCE_S, until
 from support.server.server_harness import answers, field
 from support.store.stores import ALICE, BOB, Engine, a_delta_order, an_otc_order, kept, moved
+from support.venue.admitting import ALICE_KEY
 
 _D = OrderStatus
 GET = f"GET {PATH}?%b HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n".encode()
@@ -297,6 +308,29 @@ async def test_a_client_that_leaves_makes_room(engine: Engine) -> None:
             assert venue.events.statistics().streams == 1
         await until(lambda: not venue.events.statistics().streams)
         assert venue.events.statistics().refused == 2
+
+
+async def test_idle_readers_of_many_addresses_leave_streams_for_other_networks(engine: Engine) -> None:
+    """A network has 256 addresses, and thirty-two streams for each: more than the venue has at all."""
+    async with an_event_venue(engine, streams_max=64) as venue, AsyncExitStack() as held:
+        refused = 0
+        for network, address in product(range(1, 5), range(1, 4)):
+            for _ in range(32):
+                stream = await venue.served.connect_from(f"127.0.{network}.{address}")
+                events = EventStream(await held.enter_async_context(stream))
+                await events.open(PATH.encode())
+                refused += not events.head.startswith(b"HTTP/1.1 200 ")
+        assert refused == 4 * 3 * 32 - venue.events.statistics().streams
+        async with await venue.served.connect_from("127.0.100.1") as stream:
+            newcomer = Following(EventStream(stream))
+            await newcomer.events.open(PATH.encode())
+            await newcomer.begun()
+            order = await kept(venue.store, a_delta_order(1))
+            assert told(await newcomer.next()) == written(order)
+        for _ in range(8):
+            keyed = EventStream(await held.enter_async_context(await venue.served.connect_from("127.0.1.1")))
+            await keyed.open(PATH.encode(), f"X-API-KEY: {ALICE_KEY}".encode())
+            assert keyed.head.startswith(b"HTTP/1.1 200 ")
 
 
 async def test_opening_streams_costs(engine: Engine) -> None:

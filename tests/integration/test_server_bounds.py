@@ -10,14 +10,17 @@ import pytest
 import structlog
 import trio
 import trio.testing
+from trio.testing import MockClock, lockstep_stream_pair
 
 from cambist.engine.host.server import HttpCall, Reply, Router, StreamReply
 from cambist.engine.host.server.listener import address_share
 from cambist.engine.host.server.reactor import Reactor
+from cambist.engine.roles.maker.stream import Broadcast
 from cambist.feeds.transport import websocket
 from cambist.feeds.transport.streams import listen
 from cambist.feeds.transport.websocket import WebSocket, connect_websocket
 from support.patience import PATIENCE_S
+from support.server.raw_websocket import CLOSE, PING, TEXT, RawPeer
 from support.server.server_harness import (
     GET,
     LAST_GET,
@@ -311,6 +314,46 @@ async def test_a_slow_consumer_still_gets_its_101(reactor: bool, monkeypatch: py
         data = await served.converse(HANDSHAKE % b"")
         assert data.startswith(b"HTTP/1.1 101 ")
         assert data.endswith(b"slow consumer")
+
+
+async def test_readers_of_a_makers_prices_that_stop_hold_a_bound_of_memory_together(
+    autojump_clock: MockClock,
+) -> None:
+    """Each of them stays below its own bound; a lockstep stream has no buffer, so nothing leaves unread."""
+    broadcast = Broadcast(unsent_bytes_max=4_000)
+
+    async def serve(call: HttpCall, opened: WebSocket) -> None:
+        await broadcast.serve(opened, lambda: b"first")
+
+    listener = MemoryListener(lockstep_stream_pair)
+    async with serving_memory(socket_router(serve), listener), trio.open_nursery() as nursery:
+        stopped = [await a_reader(listener) for _ in range(8)]
+        reads = await a_reader(listener)
+        assert await reads.receive() == (TEXT, b"first")
+        for number in range(20):
+            broadcast.publish(b"%d" % number + b"x" * 500)
+            opcode, data = await reads.receive()
+            assert (opcode, data.rstrip(b"x")) == (TEXT, b"%d" % number), "who reads is not held up"
+            assert broadcast.unsent_bytes <= 4_000
+        assert len(broadcast) < 9
+        opcode, data = await last_of(stopped[0])
+        assert (opcode, int.from_bytes(data[:2]), data[2:]) == (CLOSE, 1013, b"slow consumer")
+        nursery.cancel_scope.cancel()
+
+
+async def a_reader(listener: MemoryListener) -> RawPeer:
+    """A WebSocket that only reads when it is told to."""
+    peer = RawPeer(listener.connect(), masks=True)
+    await peer.stream.send_all(HANDSHAKE % b"")
+    assert b" 101 " in await peer.head()
+    return peer
+
+
+async def last_of(peer: RawPeer) -> tuple[int, bytes]:
+    while True:
+        opcode, data = await peer.receive()
+        if opcode not in (TEXT, PING):
+            return opcode, data
 
 
 async def idle(call: HttpCall, opened: WebSocket) -> None:

@@ -171,7 +171,7 @@ async def test_the_last_request_of_a_connection_says_so(reactor: bool) -> None:
 
 @both
 async def test_more_connections_than_allowed_are_told_to_come_back(reactor: bool) -> None:
-    async with serving(reactor=reactor, connections_max=3) as served:
+    async with serving(reactor=reactor, connections_max=3, proxies=["127.0.0.1"]) as served:
         with trio.fail_after(PATIENCE_S):
             held = [await served.connect() for _ in range(3)]
             for stream in held:

@@ -1,6 +1,7 @@
 """An operator excludes a maker from a running venue and readmits it; readers of a maker's faults."""
 
 from collections.abc import Mapping
+from itertools import count
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +21,9 @@ from support.venue.venue_role import CHAIN_ID, SECRETS, USER, RunningVenue, runn
 
 now_ms = WallClock().now_ms
 FOREIGN = {"x-forwarded-for": "192.0.2.7"}
+
+CALLERS = count()
+"""Callers, each another."""
 
 
 def quoting(venue: RunningVenue) -> set[str]:
@@ -72,7 +76,7 @@ async def test_a_release_forgets_faults_and_ends_rests(tmp_path: Path) -> None:
         place = venue.app.chains[CHAIN_ID]
         maker, cache = place.desk.makers["alpha"], place.feeds["alpha"].cache
         cache.rest_maker(2**62)
-        maker.health.record(b"\x01" * 20, b"\x02" * 20, FirmFault.LATE, now_ms())
+        maker.health.record(b"\x01" * 20, b"\x02" * 20, FirmFault.LATE, now_ms(), next(CALLERS))
         assert quoting(venue) == {"beta"}
         write(tmp_path, MakerRules().releasing("alpha", CHAIN_ID, now_ms() + 1_000))
         await until(lambda: quoting(venue) == {"alpha", "beta"})

@@ -1,9 +1,10 @@
 """Receivers' answers on the venue's connections: the status alone decides whether a delivery succeeded."""
 
 import gzip
+import socket
 import threading
-from collections.abc import Callable, Mapping
-from contextlib import AsyncExitStack
+from collections.abc import AsyncGenerator, Callable, Mapping
+from contextlib import AsyncExitStack, asynccontextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from random import Random
@@ -16,12 +17,13 @@ from cambist.config.secret import Secret
 from cambist.config.sections.webhooks import WebhookSettings
 from cambist.engine.store.leases import Leases
 from cambist.engine.store.queries import by
+from cambist.engine.store.store import Store
 from cambist.engine.store.tables import WEBHOOK
 from cambist.engine.trade.events.open_webhooks import open_webhooks
-from cambist.engine.trade.events.webhooks import HookStatistics
+from cambist.engine.trade.events.webhooks import HookStatistics, Webhooks
 from cambist.feeds.transport.streams import client_tls
 from support.events.webhook_receiver import SECRET
-from support.patience import until_told
+from support.patience import PATIENCE_S, until, until_told
 from support.store.stores import NOW_MS, Engine, a_delta_order, kept
 
 Answer = Callable[[BaseHTTPRequestHandler], None]
@@ -122,6 +124,21 @@ async def after_one_try(
 
 
 async def _told(folder: Path, settings: Mapping[str, WebhookSettings]) -> HookStatistics:
+    async def is_answered() -> bool:
+        told = webhooks.statistics()["acme"]
+        return bool(told.taken or told.failed)
+
+    async with posting_to(folder, settings) as (store, webhooks):
+        await kept(store, a_delta_order(1))
+        await until_told(is_answered)
+    return webhooks.statistics()["acme"]
+
+
+@asynccontextmanager
+async def posting_to(
+    folder: Path, settings: Mapping[str, WebhookSettings]
+) -> AsyncGenerator[tuple[Store, Webhooks]]:
+    """Webhooks as a venue opens them, once the place of `acme` is stored."""
     async with (
         Engine("sqlite:cambist.sqlite3", folder, in_process=True).open() as store,
         AsyncExitStack() as owned,
@@ -140,18 +157,12 @@ async def _told(folder: Path, settings: Mapping[str, WebhookSettings]) -> HookSt
         async def is_there() -> bool:
             return bool((await store.read(by(WEBHOOK, "acme")))[0])
 
-        async def is_answered() -> bool:
-            told = webhooks.statistics()["acme"]
-            return bool(told.taken or told.failed)
-
         async with trio.open_nursery() as nursery:
             await nursery.start(leases.run)
             await nursery.start(webhooks.run)
             await until_told(is_there)
-            await kept(store, a_delta_order(1))
-            await until_told(is_answered)
+            yield store, webhooks
             nursery.cancel_scope.cancel()
-    return webhooks.statistics()["acme"]
 
 
 @pytest.mark.parametrize("answer", [bare, until_closed, zipped, long, long_in_chunks, broken_off])
@@ -195,3 +206,35 @@ async def test_a_port_that_one_webhook_may_lead_to_opens_no_other_on_its_host(tm
     )
     assert (told.taken, told.failed, asked) == (0, 1, [])
     assert "leads to a private address" in told.reason
+
+
+async def test_name_servers_that_answer_late_on_purpose_hold_up_no_other_look_up(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A partner runs the name servers of its receiver: a look-up keeps its thread until they answer."""
+    answered, asked = threading.Event(), list[Any]()
+    right = socket.getaddrinfo
+
+    def late(host: Any, *rest: Any, **named: Any) -> Any:
+        is_here = threading.current_thread() is threading.main_thread()  # no server is asked: a numeric host
+        if is_here or host not in ("acme.example", b"acme.example"):
+            return right(host, *rest, **named)
+        asked.append(host)
+        answered.wait()
+        raise socket.gaierror(socket.EAI_NONAME, "no such name")
+
+    monkeypatch.setattr(socket, "getaddrinfo", late)
+    hook = WebhookSettings(
+        url="https://acme.example/orders", secret=Secret(SECRET, "a test"), posts_max=64, post_s=60
+    )
+    async with posting_to(tmp_path, {"acme": hook}) as (store, webhooks):
+        try:
+            for number in range(1, 65):
+                await kept(store, a_delta_order(number))
+            await until(lambda: webhooks.statistics()["acme"].posted == 64)
+            await until(lambda: asked)
+            with trio.fail_after(PATIENCE_S):
+                await trio.socket.getaddrinfo("localhost", 80)
+            assert len(asked) == 1, "one thread for each host"
+        finally:
+            answered.set()

@@ -10,7 +10,7 @@ from trio.testing import MockClock
 
 from cambist.codecs.messages.vocabulary import DeliveryState, OrderStatus, OtcState
 from cambist.config.errors import StoreError, StoreUnavailable
-from cambist.engine.store.follower import START
+from cambist.engine.store.follower import START, token_of
 from cambist.engine.store.queries import Query, by, deliveries, last_event
 from cambist.engine.store.rows import Delivery, DeltaOrderRow, OrderEvent, Webhook, amount32
 from cambist.engine.store.store import Store
@@ -281,6 +281,44 @@ async def test_one_receiver_that_hangs_does_not_hold_up_another(
         await lives(store, 1)
         await settle()
     assert receiver.versions() == [1, 2, 3]
+
+
+async def test_a_receiver_that_answers_slowly_on_purpose_takes_no_more_than_its_place(
+    quick: Quick, autojump_clock: MockClock
+) -> None:
+    """It accepts each delivery just in time, and so never fails: its rows wait, and never get too old."""
+    store, receiver = quick
+    receiver.slow_hosts["slow.example"] = 9.9
+    slow = a_hook("slow", posts_max=1, waiting_max=200)
+    async with posting(store, receiver, slow, a_hook("quick")) as webhooks:
+        await settle()
+        for number in range(1, 601):
+            await kept(store, a_delta_order(number))
+        await settle(30)
+        assert webhooks.statistics()["quick"].taken == 600, "others are not held up"
+        assert len(await kept_deliveries(store, DeliveryState.WAITING, "slow")) <= 200
+        receiver.slow_hosts.clear()
+        await settle(60)
+        assert webhooks.statistics()["slow"].taken == 600, "what had no place waited in the log"
+    assert await kept_deliveries(store, DeliveryState.WAITING, "slow") == []
+
+
+async def test_of_what_a_receiver_never_takes_the_oldest_goes_first(
+    quick: Quick, autojump_clock: MockClock
+) -> None:
+    store, receiver = quick
+    receiver.status = 500
+    hook = a_hook(give_up_ms=0, waiting_max=200, dead_max=150)
+    async with posting(store, receiver, hook):
+        await settle()
+        for number in range(1, 601):
+            await kept(store, a_delta_order(number))
+        await settle(600)
+        dead = await kept_deliveries(store, DeliveryState.DEAD)
+        newest = await store.read(last_event())
+    assert len(dead) <= 150 + 200
+    assert dead[-1].token == token_of(*newest[0][0])
+    assert dead[0].token > token_of(0, 200)
 
 
 # --- The store, and the clock ---------------------------------------------------------------------------

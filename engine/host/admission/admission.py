@@ -35,6 +35,7 @@ from ..server.listener import address_share, canonical_address, network_of
 from ..server.routing import CoroutineHandler, HttpCall, PlainHandler, Reply, StreamReply, host_name
 from .buckets import Buckets
 from .keys import API_KEY_HEADER, KeyHolder, KeyRing
+from .ledger import Causer
 from .signatures import SignatureBudget, SignatureUnits
 
 ResponseHeaders = tuple[tuple[bytes, bytes], ...]
@@ -216,11 +217,16 @@ class Admission:
         holder = self._holder(call)
         return f"address {address_share(self.client(call))}" if holder is None else f"key {holder.name}"
 
+    def causer(self, call: HttpCall) -> Causer:
+        """Return the caller to which the cost of an admitted request is charged."""
+        account = self.caller(call)
+        return Causer(account, "" if self._holder(call) else self.network(call))
+
     def network(self, call: HttpCall) -> str:
         """Return the network of the client that sent a request: 256 IPv4 addresses, or an IPv6 /56."""
         return f"network {network_of(self.client(call))}"
 
-    def causer(self, call: HttpCall) -> str:
+    def network_or_key(self, call: HttpCall) -> str:
         """Return who answers for what a request costs: `key NAME`, or the client's `network NETWORK`."""
         return self.caller(call) if self.key(call) else self.network(call)
 

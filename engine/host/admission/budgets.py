@@ -90,6 +90,8 @@ FUNDS_OF_USER = Budget(name="funds in unfilled swaps, of a user", unit="raw unit
 STREAMS_OF_CALLER = Budget(
     name="open streams, of a caller", unit="streams", most=limits.ADMISSION_STREAMS_PER_CALLER_MAX
 )
+STREAMS_OF_NETWORK = Budget(name="open streams, of a network", unit="streams", most=limits.UINT256_MAX)
+"""Charged with the number of streams that are free: a network may have as many."""
 STREAMS = Budget(name="open streams, of everybody", unit="streams", most=limits.UINT256_MAX)
 """Charged with the bound of the settings."""
 
@@ -101,6 +103,10 @@ GAS_OF_SUBMITTER = Budget(
 GAS_OF_NEW_OWNERS = Budget(
     name="failed gas, of all contracts that have not settled", unit="gas", most=8_000_000, refill_s=3_600
 )
+GAS_OF_DOUBTS = Budget(
+    name="gas in doubt, of an agent", unit="gas", most=limits.AGENT_GAS_IN_DOUBT_MAX, refill_s=3_600
+)
+"""Gas of an agent's calls that failed in a block in which the owner acted: the two may be one party."""
 PLACES_OF_NEW_OWNERS = Budget(
     name="settlements under way, of all contracts that have not settled", unit="settlements", most=4
 )

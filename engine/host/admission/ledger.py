@@ -25,6 +25,18 @@ EVERYBODY = ""
 """Account of all callers together."""
 
 
+class Causer(Struct, frozen=True):
+    """Caller to which the cost of an admitted request is charged.
+
+    Attributes:
+        account: `key NAME` or `address ADDRESS`.
+        network: network of the address; empty for a key, whose owner the operator knows.
+    """
+
+    account: str
+    network: str
+
+
 class Budget(Struct, frozen=True, kw_only=True):
     """The bound of one account on a thing that costs.
 

@@ -11,6 +11,9 @@ After `drain_s` the server cuts off the connections that are left.
 A TLS handshake costs a millisecond: each of its steps waits for a turn, as does all work of a connection's
 task (see `turns`).
 
+A connection that says nothing costs its owner nothing. A network may therefore have as many connections as
+are still free: those that take all they can leave room for a client from elsewhere, however many they are.
+
 A trusted proxy's address has no bound of connections, since it serves many clients. Refused connections are
 answered in at most 64 tasks; more of them are just closed, and so are all over TLS, whose handshake costs
 more than the request. The process may open as many files as its hard limit says; 192 of them are reserved for
@@ -95,6 +98,7 @@ class Server:
         self._access_log = access_log
         self._tls = server_tls(settings.tls.certificate, settings.tls.key) if settings.tls else None
         self._by_address: Counter[str] = Counter()
+        self._by_network: Counter[str] = Counter()
         self._proxies = frozenset(map(canonical_address, proxies))
         self._refusals = 0
         self._is_queue_empty = False
@@ -213,7 +217,7 @@ class Server:
     def _admit(self, peer: socket.socket | trio.abc.Stream, client: str) -> None:
         counters = self._exchange.counters
         is_crowded = self._is_crowded(client)
-        if is_crowded or counters.connections >= self._connections_max:
+        if is_crowded or not self._has_room(client):
             counters.refused += 1
             counters.refused_by_address += is_crowded
             self._refuse(peer, client)
@@ -221,6 +225,7 @@ class Server:
         counters.accepted += 1
         counters.connections += 1
         self._by_address[address_share(client)] += 1
+        self._by_network[network_of(client)] += 1
         if self._reactor and isinstance(peer, socket.socket):
             try:
                 self._reactor.adopt(peer, client)
@@ -237,6 +242,14 @@ class Server:
         """Whether the client's address has as many connections as allowed; trusted proxies have no limit."""
         most = self._settings.connections_per_address_max
         return self._by_address[address_share(client)] >= most and client not in self._proxies
+
+    def _has_room(self, client: str) -> bool:
+        """Whether a connection is free, and the client's network has fewer than are free.
+
+        A network that has no connection gets the last one. Trusted proxies get any that is free.
+        """
+        free = self._connections_max - self._exchange.counters.connections
+        return free > 0 and (self._by_network[network_of(client)] < free or client in self._proxies)
 
     def _promoted(
         self,
@@ -257,6 +270,10 @@ class Server:
         self._by_address[share] -= 1
         if not self._by_address[share]:
             del self._by_address[share]
+        network = network_of(client)
+        self._by_network[network] -= 1
+        if not self._by_network[network]:
+            del self._by_network[network]
         self._empty.set()
 
     def _refuse(self, peer: socket.socket | trio.abc.Stream, client: str) -> None:

@@ -3,6 +3,7 @@
 Source: spec 3.11.
 Choice: Messages of a consumer are dropped; a flood of them closes the socket with 1008.
 Choice: A stop of trading closes every socket with 1001.
+Choice: All sockets together have a bound of unsent bytes; beyond it the socket with most of them is closed.
 """
 
 from collections.abc import Callable
@@ -10,6 +11,7 @@ from collections.abc import Callable
 import trio
 
 from ....config.errors import WebSocketClosed
+from ....config.limits import SOCKETS_UNSENT_BYTES_MAX
 from ....feeds.transport.websocket import WebSocket
 
 STOPPED = "trading is stopped"
@@ -29,17 +31,26 @@ class _Session:
 class Broadcast:
     """Connected WebSocket consumers of a maker's prices on one chain.
 
+    Args:
+        unsent_bytes_max: most bytes that all consumers together have not taken yet.
+
     Attributes:
         messages: number of published messages.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, *, unsent_bytes_max: int = SOCKETS_UNSENT_BYTES_MAX) -> None:
+        self._unsent_bytes_max = unsent_bytes_max
         self._sessions: set[_Session] = set()
         self.messages = 0
 
     def __len__(self) -> int:
         """Number of connected WebSocket consumers."""
         return len(self._sessions)
+
+    @property
+    def unsent_bytes(self) -> int:
+        """Bytes that all consumers together have not taken yet."""
+        return sum(session.socket.unsent_bytes for session in self._sessions)
 
     def publish(self, message: bytes) -> None:
         """Queue a message of price changes for every consumer; close the socket of a consumer that reads too
@@ -50,6 +61,12 @@ class Broadcast:
             text = message.decode()
             for session in self._sessions:
                 session.socket.send_nowait(text)
+            self._close_slowest()
+
+    def _close_slowest(self) -> None:
+        """Close the sockets with most unsent bytes, one after the other, until all together are in bounds."""
+        while self.unsent_bytes > self._unsent_bytes_max:
+            max(self._sessions, key=lambda session: session.socket.unsent_bytes).socket.close_slow()
 
     def close_all(self, reason: str) -> None:
         """Start closing the WebSockets of all consumers, with the close reason `reason`."""
@@ -79,6 +96,7 @@ class Broadcast:
         try:
             with session.scope:
                 socket.send_nowait(first.decode())
+                self._close_slowest()
                 for _ in range(_HEARD_MAX):
                     await socket.receive()
         except WebSocketClosed:

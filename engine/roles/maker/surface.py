@@ -85,9 +85,9 @@ class ChainSurface:
     def firm(self, call: HttpCall) -> Reply:
         """Answer POST /firm: verify the request's signature and sign a firm quote, synchronously."""
         request, now_ms = call.request, call.now_ms
-        self._gate.admit(request, request.target, now_ms)
+        venue = self._gate.admit(request, request.target, now_ms)
         self.requests += 1
-        return Reply(200, self._desk.answer(request.body, now_ms))
+        return Reply(200, self._desk.answer(request.body, now_ms, venue))
 
     def check_handshake(self, call: HttpCall) -> None:
         """Refuse a WebSocket handshake without a valid signature, and every handshake while trading is

@@ -15,6 +15,7 @@ from ssl import SSLContext
 from msgspec import Struct
 from msgspec.structs import replace
 
+from ....codecs.bridges.bridge_terms import kind_of
 from ....codecs.eip712_orders.delta import ProductiveOrder
 from ....codecs.trading_token import NATIVE_TOKEN
 from ....config.errors import ChainError, ConfigError
@@ -34,6 +35,7 @@ from ...store.store import Store
 from ..orders.order_engines import Footing
 from ..routing.makers import request_signer
 from ..served.bridge_lanes import BridgeLanes
+from ..served.delivery_gas import delivery_wei
 from ..served.served_chain import ServedChain, ServedChains
 from .auction.agents import Agents, AuctioneerWakeup
 from .auction.auction_queue import AuctionQueue
@@ -42,10 +44,12 @@ from .auction.gas_cover import GasCover
 from .auction.handlers import Handlers
 from .auction.simulating import AuctionAt
 from .bids.agent_client import AgentClient
+from .bids.bids import RoundOrder
 from .bridging.bridged_orders import is_carried
 from .engine import DeltaChain, DeltaEngine
 from .open_bridge_desk import open_desk
 from .orders.live_orders import LiveOrder, LiveOrders
+from .orders.transfers import bridge_of
 from .resting.price_watch import PriceWatch
 from .resting.resting_price import RestingPrices
 from .settlement.funds_watch import FundsWatch
@@ -142,7 +146,7 @@ async def open_delta(
     orders = LiveOrders(footing.store, footing.leases)
     ids = AuctionIds()
     chains = {
-        chain_id: await _chain(owned, opening, served, orders, ids)
+        chain_id: await _chain(owned, opening, served_chains, served, orders, ids)
         for chain_id, served in served_chains.items()
         if not served.no_delta
     }
@@ -170,7 +174,12 @@ async def open_delta(
 
 
 async def _chain(
-    owned: AsyncExitStack, opening: DeltaOpening, served: ServedChain, orders: LiveOrders, ids: AuctionIds
+    owned: AsyncExitStack,
+    opening: DeltaOpening,
+    served_chains: ServedChains,
+    served: ServedChain,
+    orders: LiveOrders,
+    ids: AuctionIds,
 ) -> DeltaChain:
     store, scheduler, wall_ms = opening.footing.store, opening.footing.scheduler, opening.footing.wall_ms
     delta = opening.venue.delta
@@ -232,6 +241,8 @@ async def _chain(
         orders,
         store,
         gas=gas,
+        is_barred=costs.is_barred,
+        there_wei=partial(_there_wei, served_chains, served),
         settling=settling,
         claims=funds.claims,
         unsettled=prices.again,
@@ -251,6 +262,12 @@ def _projection(opening: DeltaOpening, served: ServedChain, orders: LiveOrders) 
         failures_max=opening.venue.delta.failures_max,
         now_ms=opening.footing.wall_ms,
     )
+
+
+def _there_wei(chains: ServedChains, served: ServedChain, order: RoundOrder) -> int:
+    bridge = bridge_of(order.order)
+    there = chains.get(bridge.destination_chain_id)
+    return 0 if there is None else delivery_wei(kind_of(bridge), served, there)
 
 
 def _owner_costs(opening: DeltaOpening, served: ServedChain) -> OwnerCosts:

@@ -19,7 +19,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from ....codecs.messages.vocabulary import DeliveryState
-from ....config.limits import WEBHOOK_REASON_CHARS_MAX
+from ....config.limits import WEBHOOK_DEAD_MAX, WEBHOOK_REASON_CHARS_MAX, WEBHOOK_WAITING_MAX
 from ....config.timeouts import WEBHOOK_AGAIN_S, WEBHOOK_AGAIN_S_MAX
 from ...store.rows import Delivery, OrderEvent
 
@@ -42,6 +42,8 @@ class Hook(Struct, frozen=True, kw_only=True):
         post_s: time limit of a POST, seconds.
         give_up_ms: age of an event, in ms, from which a failed delivery is given up.
         shard: number of a shard, 0 to 255; the process that holds the shard's lease posts to this webhook.
+        waiting_max: most deliveries that wait, at least WEBHOOK_ROWS_MAX; further events stay in the log.
+        dead_max: most dead deliveries that are kept when new events are stored; the oldest are deleted.
     """
 
     name: str
@@ -56,6 +58,8 @@ class Hook(Struct, frozen=True, kw_only=True):
     post_s: float
     give_up_ms: int
     shard: int
+    waiting_max: int = WEBHOOK_WAITING_MAX
+    dead_max: int = WEBHOOK_DEAD_MAX
 
     def wants(self, event: OrderEvent) -> bool:
         """Whether an order event passes the webhook's filters: kind of orders, partner, chain and status."""

@@ -34,7 +34,7 @@ from ....config.limits import VENUE_ORDER_IDS_MAX
 from ....config.timeouts import EVENT_BEAT_S, EVENT_STALL_S
 from ....crypto.hexadecimal import parse_hex
 from ....feeds.transport.websocket import WebSocket
-from ...host.admission.ledger import Hold, Ledger
+from ...host.admission.ledger import Causer, Hold, Ledger
 from ...host.admission.open_streams import OpenStreams
 from ...host.server.routing import HttpCall, StreamReply
 from ...store.follower import place_of
@@ -112,7 +112,7 @@ class EventStreams:
 
     Args:
         hub: source of the events; must be running.
-        caller: returns the API key or address whose limits a request counts towards.
+        causer: returns the caller whose limits a request counts towards.
         sees: returns whether a request may read orders without naming their owner.
         streams_max: greatest number of open streams.
         ledger: ledger in which open streams count.
@@ -122,13 +122,13 @@ class EventStreams:
         self,
         hub: EventHub,
         *,
-        caller: Callable[[HttpCall], str],
+        causer: Callable[[HttpCall], Causer],
         sees: Sees,
         streams_max: int,
         ledger: Ledger,
     ) -> None:
         self._hub = hub
-        self._caller = caller
+        self._causer = causer
         self._sees = sees
         self._open = OpenStreams("streams of events", streams_max, ledger)
         self._events = self._beats = self._slow = 0
@@ -208,7 +208,7 @@ class EventStreams:
 
     async def _stream(self, asking: ReadStreamQuery, call: HttpCall) -> StreamReply:
         request = self._request(asking, call)
-        subscription, place = await self._enter(self._caller(call), request)
+        subscription, place = await self._enter(self._causer(call), request)
         return StreamReply(
             content_type=CONTENT_TYPE,
             headers=HEADERS,
@@ -216,7 +216,7 @@ class EventStreams:
             endless=True,
         )
 
-    async def _enter(self, caller: str, request: _StreamRequest) -> tuple[Subscription, Hold]:
+    async def _enter(self, causer: Causer, request: _StreamRequest) -> tuple[Subscription, Hold]:
         """Subscribe to the requested order events, and count the stream for its caller.
 
         Raises:
@@ -224,7 +224,7 @@ class EventStreams:
             InvalidInput: the resume token is no token of this log.
             StoreUnavailable: the resume token cannot be checked.
         """
-        place = self._open.enter(caller)  # before the wait below: requests meanwhile count this stream
+        place = self._open.enter(causer)  # before the wait below: requests meanwhile count this stream
         try:
             subscription = await self._hub.subscribe(request.wanted, request.after, field=request.field)
         except BaseException:
@@ -237,12 +237,12 @@ class EventStreams:
 
     def _check(self, asking: ReadStreamQuery, call: HttpCall) -> None:
         self._request(asking, call)
-        self._open.check(self._caller(call))
+        self._open.check(self._causer(call))
 
     async def _serve(self, asking: ReadStreamQuery, call: HttpCall, socket: WebSocket) -> None:
         request = self._request(asking, call)
         try:
-            subscription, place = await self._enter(self._caller(call), request)
+            subscription, place = await self._enter(self._causer(call), request)
         except CambistError as error:
             code = _POLICY_VIOLATION if isinstance(error, InvalidInput) else _TRY_AGAIN_LATER
             await socket.aclose(code, str(error))

@@ -17,7 +17,7 @@ from ....config.sections.webhooks import WebhookSettings
 from ....config.timeouts import DIAL_S
 from ....crypto.webhook_signature import WebhookSigner
 from ....feeds.transport.httpx_transport import DialTransport
-from ....feeds.transport.outward import dial_outward
+from ....feeds.transport.outward import HostLookUps, dial_outward
 from ....feeds.transport.streams import Dial, dial
 from ...store.leases import Leases
 from ...store.store import Store
@@ -76,6 +76,7 @@ def _dial_to(inward: frozenset[tuple[str, int]]) -> Dial:
         inward: (host, port) of the receivers that may have a private address; all others must have public
             ones.
     """
+    look_ups = HostLookUps()
 
     async def dial_hook(
         host: str,
@@ -85,8 +86,16 @@ def _dial_to(inward: frozenset[tuple[str, int]]) -> Dial:
         server_hostname: str | None = None,
         timeout_s: float = DIAL_S,
     ) -> trio.abc.Stream:
-        to = dial if (host, port) in inward else dial_outward
-        return await to(host, port, tls=tls, server_hostname=server_hostname, timeout_s=timeout_s)
+        if (host, port) in inward:
+            return await dial(host, port, tls=tls, server_hostname=server_hostname, timeout_s=timeout_s)
+        return await dial_outward(
+            host,
+            port,
+            tls=tls,
+            server_hostname=server_hostname,
+            timeout_s=timeout_s,
+            look_up=look_ups.addresses,
+        )
 
     return dial_hook
 

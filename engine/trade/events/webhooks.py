@@ -7,6 +7,9 @@ Each event is delivered at least once, even across restarts: the delivery's row 
 moves on, and deleted after the receiver answers 2xx. A failing receiver gets one delivery at a time, with a
 cool-down that grows to a minute, until a delivery succeeds. While the store is unavailable, no POST is sent.
 
+A receiver that takes its events more slowly than they come has a bounded number of rows: the webhook's place
+then stays, and later events wait in the log, which ends by retention. No receiver can have more stored.
+
 Source: ARCHITECTURE.md, "Push"; Standard Webhooks 1.0.0.
 Choice: Any 2xx takes a delivery; redirects are not followed.
 Choice: A new webhook starts with the next event. A webhook whose name the store knows starts with the events
@@ -31,7 +34,14 @@ from ....config.timeouts import STORE_PAUSE_S_MAX, WEBHOOK_LOOK_S, WEBHOOK_PLACE
 from ....crypto.webhook_signature import ID_HEADER, SIGNATURE_HEADER, TIMESTAMP_HEADER
 from ...store.follower import EventFollower, latest
 from ...store.leases import SHARDS, FencedOff, Leases
-from ...store.queries import by, due_deliveries, next_delivery, overdue_deliveries
+from ...store.queries import (
+    by,
+    deliveries,
+    delivery_counts,
+    due_deliveries,
+    next_delivery,
+    overdue_deliveries,
+)
 from ...store.rows import Delivery, OrderEvent, Webhook
 from ...store.store import Store
 from ...store.tables import DELIVERY, WEBHOOK
@@ -230,7 +240,10 @@ class Webhooks:
         row = await self._place(hook, fence, begun)
         follower = EventFollower(self._store, row.token, page_max=WEBHOOK_ROWS_MAX)
         token, moved_at = row.token, trio.current_time()
+        room = 0
         while True:
+            if room < WEBHOOK_ROWS_MAX:
+                room = await self._room(hook, fence)
             page: list[tuple[str, OrderEvent]] = []
             with trio.move_on_after(WEBHOOK_PLACE_S):
                 page = await follower.page()
@@ -240,9 +253,30 @@ class Webhooks:
             if found or is_late:
                 row = await self._moved(hook, row, token, found, fence)
                 moved_at = trio.current_time()
+                room -= len(found)
                 state.taken_in += len(found)
                 if found:
                     state.rouse()
+
+    async def _room(self, hook: Hook, fence: Fence) -> int:
+        """Wait until a webhook has room for a page of deliveries; return the room, in deliveries.
+
+        The method also deletes the oldest dead deliveries beyond the webhook's bound.
+        """
+        while True:
+            (counted,) = await self._store.read(delivery_counts(hook.name))
+            counts = dict(counted)
+            excess = counts.get(DeliveryState.DEAD.value, 0) - hook.dead_max
+            while excess > 0:
+                page = deliveries(hook.name, DeliveryState.DEAD.value, "", min(excess, WEBHOOK_ROWS_MAX))
+                (rows,) = await self._store.read(page)
+                for values in rows:  # one that a replay has just changed stays
+                    await self._write(hook, drop(DELIVERY, row_of(DELIVERY, values)), fence)
+                excess -= WEBHOOK_ROWS_MAX
+            room: int = hook.waiting_max - counts.get(DeliveryState.WAITING.value, 0)
+            if room >= WEBHOOK_ROWS_MAX:
+                return room
+            await trio.sleep(WEBHOOK_LOOK_S)
 
     async def _place(self, hook: Hook, fence: Fence, begun: str) -> Webhook:
         """Read the webhook's row, which has its position in the event log.

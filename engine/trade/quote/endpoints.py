@@ -60,6 +60,7 @@ from ..api.routes import Endpoint
 from ..routing.search.gas import swap_gas
 from ..routing.search.plan import PlanTotal, SwapRequest
 from ..served.bridge_lanes import BridgeLane, BridgeLanes
+from ..served.delivery_gas import delivery_wei
 from ..served.served_chain import ServedChain, ServedChains, delta_chain_at, served_chain_at
 from .ask import FeeRules, ask_of_quote, with_partner
 from .crosschain import (
@@ -280,7 +281,10 @@ class Quotes:
             dest_decimals=lane.origin.decimals,
             amount=str(amount_to_plan(lane, fee, query.side, amount)),
         )
-        found = passage(*self._swap(served, on_origin, now_ms), lane, fee, served.usd, amount)
+        delta, plan = self._swap(served, on_origin, now_ms)
+        there_wei = delivery_wei(lane.kind, served, self._chains[lane.destination_chain])
+        delta = replace(delta, gas_wei=delta.gas_wei + there_wei)
+        found = passage(delta, plan, lane, fee, served.usd, amount)
         return self._swapped_there(query, found, now_ms)
 
     def _swapped_there(self, query: QuoteParameters, found: Passage, now_ms: int) -> Passage:

@@ -31,7 +31,7 @@ from ....codecs.messages.resource_messages import TradingError
 from ....config.errors import CambistError, ChainError, NoRoute, ServiceUnavailable, UnsupportedChain
 from ....config.timeouts import QUOTE_STREAM_BEAT_S, QUOTE_STREAM_LOOK_S
 from ....feeds.books.pair_index import PairIndex
-from ...host.admission.ledger import Hold, Ledger
+from ...host.admission.ledger import Causer, Hold, Ledger
 from ...host.admission.open_streams import OpenStreams
 from ...host.server.routing import HttpCall, StreamReply
 from ..api.routes import Endpoint, encode_trading_error
@@ -170,7 +170,7 @@ class QuoteStreams:
         quote: returns the response body of GET /v2/quote.
         chains: streamed chains by chain id.
         bridges: lanes between the chains.
-        caller: returns the API key or address whose limits a request counts towards.
+        causer: returns the caller whose limits a request counts towards.
         partner_of: returns the partner of a request's API key, used if the query names none; empty for none.
         streams_max: greatest number of open streams.
         ledger: ledger in which open streams count.
@@ -183,7 +183,7 @@ class QuoteStreams:
         chains: Mapping[int, StreamedChain],
         bridges: BridgeLanes,
         *,
-        caller: Callable[[HttpCall], str],
+        causer: Callable[[HttpCall], Causer],
         partner_of: Callable[[HttpCall], str],
         streams_max: int,
         ledger: Ledger,
@@ -192,7 +192,7 @@ class QuoteStreams:
         self._quote = quote
         self._chains = chains
         self._bridges = bridges
-        self._caller = caller
+        self._causer = causer
         self._partner_of = partner_of
         self._wall_ms = wall_ms
         self._changed = trio.Event()
@@ -219,7 +219,7 @@ class QuoteStreams:
         """
         query = decode_quote_query(call.request.query or b"")
         src, dests = self._ends(query)
-        place = self._open.enter(self._caller(call))
+        place = self._open.enter(self._causer(call))
         # No await until `try`: a place that no stream holds would never be left.
         partner = self._partner_of(call)
         stream = _Stream(self, self._changes[query.chain_id], call, src, dests, place, partner)

@@ -2,6 +2,6 @@
 
 In: an account, a signature, a permit. Out: a verdict at one block, or an error that names the field; lists
     of chains, tokens, bridges and sources.
-Reading order: `served_chain`, `bridge_lanes`, `open_bridges`, `asking`, `signed_by`, `permit_proof`,
-    `token_permits`, `resources`, `bridge_endpoints`.
+Reading order: `served_chain`, `bridge_lanes`, `open_bridges`, `delivery_gas`, `asking`, `signed_by`,
+    `permit_proof`, `token_permits`, `resources`, `bridge_endpoints`.
 """

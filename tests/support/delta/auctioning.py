@@ -273,6 +273,8 @@ def an_auctioneer(
         orders,
         store,
         gas=GasCover(Ledger(), chain_id, settings),
+        is_barred=lambda agent, owner: False,
+        there_wei=lambda order: 0,
         settling=settling,
         claims=claims,
         unsettled=queue.offer,

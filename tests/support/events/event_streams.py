@@ -137,7 +137,7 @@ class EventVenue:
         self.hub = EventHub(store, ring_max=ring_max)
         sees: Sees = admission.sees_orders if is_strict else lambda *_: True
         self.events = EventStreams(
-            self.hub, caller=admission.caller, sees=sees, streams_max=streams_max, ledger=Ledger()
+            self.hub, causer=admission.causer, sees=sees, streams_max=streams_max, ledger=Ledger()
         )
         self.router = Router(encode_trading_error)
         rows = (*order_event_endpoints(self.events), *otc_event_endpoints(self.events))

@@ -14,6 +14,7 @@ import trio
 from trio.testing import memory_stream_pair
 
 from cambist.codecs.http1 import Closed, Http1Limits, Request, ServerConnection, encode_response
+from cambist.config.limits import WEBHOOK_DEAD_MAX, WEBHOOK_WAITING_MAX
 from cambist.crypto.webhook_signature import WebhookSigner
 from cambist.engine.store.leases import Leases
 from cambist.engine.store.store import Store
@@ -34,6 +35,7 @@ class Receiver:
         status: of its answers; status_of: token -> that of this one.
         is_away: connections are refused.
         hangs: it never answers; hanging_hosts: nor do these.
+        slow_hosts: host -> seconds until it answers.
         taken: (webhook-id, event) of what it answered 2xx, in order.
         seen: webhook-id -> how often it came.
         at_once: most requests at a time.
@@ -46,6 +48,7 @@ class Receiver:
         self.is_away = False
         self.hangs = False
         self.hanging_hosts: set[str] = set()
+        self.slow_hosts: dict[str, float] = {}
         self.taken: list[tuple[str, Any]] = []
         self.seen: Counter[str] = Counter()
         self.times: list[float] = []
@@ -93,7 +96,7 @@ class Receiver:
         try:
             if self.hangs or fields[b"host"] in self.hanging_hosts:
                 await trio.sleep_forever()
-            await trio.sleep(0.01)
+            await trio.sleep(self.slow_hosts.get(fields[b"host"], 0.01))
         finally:
             self._now -= 1
         status = self.status_of.get(webhook_id, self.status)
@@ -120,6 +123,8 @@ def a_hook(name: str = "acme", **changed: Any) -> Hook:
         "post_s": 10.0,
         "give_up_ms": 3_600_000,
         "shard": shard_of(name),
+        "waiting_max": WEBHOOK_WAITING_MAX,
+        "dead_max": WEBHOOK_DEAD_MAX,
     }
     return Hook(**{**said, **changed})
 

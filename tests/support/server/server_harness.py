@@ -106,6 +106,17 @@ class Served:
     async def connect(self) -> trio.SocketStream:
         return await trio.open_tcp_stream("127.0.0.1", self.port)
 
+    async def connect_from(self, source: str) -> trio.SocketStream:
+        """A connection from an address of this machine."""
+        ours = trio.socket.socket()
+        try:
+            await ours.bind((source, 0))
+            await ours.connect(("127.0.0.1", self.port))
+        except BaseException:
+            ours.close()
+            raise
+        return trio.SocketStream(ours)
+
     async def converse(self, *pieces: bytes, half_close: bool = False) -> bytes:
         """Send pieces, read to the end."""
         with trio.fail_after(PATIENCE_S):

@@ -63,7 +63,7 @@ class StreamingVenue:
             self._quote,
             {CHAIN_ID: StreamedChain(self.index, tokens)},
             BridgeLanes({}),
-            caller=admission.caller,
+            causer=admission.causer,
             partner_of=admission.partner,
             streams_max=streams_max,
             ledger=Ledger(),

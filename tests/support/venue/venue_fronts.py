@@ -1,6 +1,7 @@
 """Makers of venue stories: the front between the venue and each of them, and their common clock."""
 
 import time
+from typing import Any
 
 import msgspec
 import trio
@@ -8,6 +9,7 @@ from msgspec.structs import replace
 
 from cambist.codecs.eip712_orders.rfq import RFQ_ORDER, rfq_domain_separator
 from cambist.codecs.http1 import Http1Limits, encode_response
+from cambist.crypto.hmac_auth import RequestSigner
 from cambist.crypto.secp256k1 import SigningKey
 from cambist.crypto.signatures import to_65
 from cambist.engine.host.process.clock import WallClock
@@ -57,6 +59,19 @@ class Front:
         self._port = port
         separator = rfq_domain_separator(RFQ_NAME, CHAIN_ID, world.at.rfq)
         self._digest_of = RFQ_ORDER.compiled.digest_for(separator)
+
+    async def asked_by_another(self, venue: RequestSigner, now_ms: int, **changed: Any) -> int:
+        """Have another venue ask the maker for what was asked last, with `changed` members: the status."""
+        body = msgspec.json.encode(msgspec.json.decode(self.bodies[-1]) | changed)
+        target = f"/{CHAIN_ID}/firm"
+        headers = [
+            (name.encode(), value.encode())
+            for name, value in venue.headers(now_ms, "POST", target, body).items()
+        ]
+        async with HttpClient("127.0.0.1", self._port, connections_max=1, limits=Http1Limits()) as maker:
+            return (
+                await maker.request(b"POST", target.encode(), headers, body, deadline_s=PATIENCE_S)
+            ).status
 
     async def script(self, caller: Caller) -> None:
         """Serve one connection."""

@@ -153,6 +153,8 @@ source = "env:{NAME}_KEY"
 policy.contracts = ["{chain_id}:{rfq}"]
 [auth.domains.venue]
 keys = [{{ access_key = "key-1", secret = "env:{NAME}_SECRET" }}]
+[auth.domains.other]
+keys = [{{ access_key = "key-1", secret = "env:{NAME}_SECRET" }}]
 [maker.chains.{chain_id}]
 key = "maker"
 takers = ["{executor}"]

@@ -1,5 +1,7 @@
 """The score of a maker, its rests, and events that never count."""
 
+from itertools import count
+
 import pytest
 
 from cambist.config import limits
@@ -20,13 +22,16 @@ WETH, USDC, DAI, WBTC = b"\xc0" * 20, b"\xa0" * 20, b"\x6b" * 20, b"\x22" * 20
 NOW_MS = 1_795_000_000_000
 REST_MS, REST_MS_MAX = 5_000, 900_000
 
+CALLERS = count()
+"""Callers, each another."""
+
 
 def a_health() -> MakerHealth:
     return MakerHealth(REST_MS, REST_MS_MAX)
 
 
 def faults(health: MakerHealth, number: int, now_ms: int = NOW_MS, other: bytes = USDC) -> list[Rests]:
-    return [health.record(WETH, other, FirmFault.LATE, now_ms) for _ in range(number)]
+    return [health.record(WETH, other, FirmFault.LATE, now_ms, next(CALLERS)) for _ in range(number)]
 
 
 def test_a_maker_of_whom_nothing_is_known_is_whole() -> None:
@@ -37,7 +42,7 @@ def test_a_maker_of_whom_nothing_is_known_is_whole() -> None:
 @pytest.mark.parametrize("fault", sorted(AGAINST_MAKER))
 def test_the_third_fault_of_a_pair_rests_it_and_no_single_one_does(fault: FirmFault) -> None:
     health = a_health()
-    rests = [health.record(WETH, USDC, fault, NOW_MS) for _ in range(3)]
+    rests = [health.record(WETH, USDC, fault, NOW_MS, next(CALLERS)) for _ in range(3)]
     assert rests == [NO_RESTS, NO_RESTS, Rests(NOW_MS + REST_MS, 0)]
     told = health.report(NOW_MS)
     assert told.pairs == (
@@ -50,14 +55,14 @@ def test_the_third_fault_of_a_pair_rests_it_and_no_single_one_does(fault: FirmFa
 def test_what_lies_with_the_user_never_counts(fault: FirmFault) -> None:
     health = a_health()
     for at in range(200):
-        assert health.record(WETH, USDC, fault, NOW_MS + at) == NO_RESTS
+        assert health.record(WETH, USDC, fault, NOW_MS + at, next(CALLERS)) == NO_RESTS
     assert health.report(NOW_MS + 200).maker == QuoteHealth(0, 100, {}, 0)
 
 
 def test_refusals_are_told_and_rest_nothing() -> None:
     health = a_health()
     for at in range(200):
-        assert health.record(WETH, USDC, FirmFault.REFUSED, NOW_MS + at) == NO_RESTS
+        assert health.record(WETH, USDC, FirmFault.REFUSED, NOW_MS + at, next(CALLERS)) == NO_RESTS
     told = health.report(NOW_MS + 200)
     assert told.maker == told.pairs[0].health == QuoteHealth(0, 100, {"refused": 100}, 0)
 
@@ -66,7 +71,7 @@ def test_refusals_do_not_wash_faults_away() -> None:
     health = a_health()
     faults(health, 2)
     for _ in range(200):
-        health.record(WETH, USDC, FirmFault.REFUSED, NOW_MS)
+        health.record(WETH, USDC, FirmFault.REFUSED, NOW_MS, next(CALLERS))
     assert faults(health, 1) == [Rests(NOW_MS + REST_MS, 0)]
 
 
@@ -74,7 +79,7 @@ def test_rests_double_up_to_the_longest() -> None:
     health, now_ms, rests = a_health(), NOW_MS, []
     faults(health, 2)
     for _ in range(10):
-        until_ms = health.record(USDC, WETH, FirmFault.LATE, now_ms).pair_until_ms
+        until_ms = health.record(USDC, WETH, FirmFault.LATE, now_ms, next(CALLERS)).pair_until_ms
         rests.append(until_ms - now_ms)
         now_ms = until_ms
     assert rests == [5_000 * 2**times for times in range(8)] + [REST_MS_MAX] * 2
@@ -84,35 +89,40 @@ def test_a_pair_is_the_same_in_either_order_and_no_other_pair() -> None:
     health = a_health()
     faults(health, 3)
     later_ms = NOW_MS + REST_MS
-    assert health.record(USDC, WETH, FirmFault.LATE, later_ms).pair_until_ms == later_ms + 2 * REST_MS
-    assert health.record(DAI, WETH, FirmFault.LATE, later_ms) == NO_RESTS
+    assert (
+        health.record(USDC, WETH, FirmFault.LATE, later_ms, next(CALLERS)).pair_until_ms
+        == later_ms + 2 * REST_MS
+    )
+    assert health.record(DAI, WETH, FirmFault.LATE, later_ms, next(CALLERS)) == NO_RESTS
 
 
 def test_a_fault_during_a_rest_is_counted_and_does_not_lengthen_it() -> None:
     health = a_health()
     until_ms = faults(health, 3)[-1].pair_until_ms
-    assert health.record(WETH, USDC, FirmFault.LATE, NOW_MS + 1) == NO_RESTS
+    assert health.record(WETH, USDC, FirmFault.LATE, NOW_MS + 1, next(CALLERS)) == NO_RESTS
     assert health.report(NOW_MS + 1).pairs[0].health == QuoteHealth(4, 0, {"late": 4}, until_ms, FAULTY)
 
 
 def test_some_faults_among_many_clean_quotes_have_no_consequence() -> None:
     health = a_health()
     for at in range(90):
-        assert health.record(WETH, USDC, None, NOW_MS + at) == NO_RESTS
+        assert health.record(WETH, USDC, None, NOW_MS + at, next(CALLERS)) == NO_RESTS
     for at in range(90, 100):
-        assert health.record(WETH, USDC, FirmFault.INVALID, NOW_MS + at) == NO_RESTS
+        assert health.record(WETH, USDC, FirmFault.INVALID, NOW_MS + at, next(CALLERS)) == NO_RESTS
     assert health.report(NOW_MS + 100).maker == QuoteHealth(100, 90, {"invalid": 10}, 0)
-    assert health.record(WETH, USDC, FirmFault.INVALID, NOW_MS + 100) == Rests(NOW_MS + 100 + REST_MS, 0)
+    assert health.record(WETH, USDC, FirmFault.INVALID, NOW_MS + 100, next(CALLERS)) == Rests(
+        NOW_MS + 100 + REST_MS, 0
+    )
 
 
 def test_clean_quotes_take_the_doubling_back() -> None:
     health, now_ms = a_health(), NOW_MS
     faults(health, 2)
     for _ in range(4):
-        now_ms = health.record(WETH, USDC, FirmFault.LATE, now_ms).pair_until_ms
+        now_ms = health.record(WETH, USDC, FirmFault.LATE, now_ms, next(CALLERS)).pair_until_ms
     for _ in range(94):
-        health.record(WETH, USDC, None, now_ms)
-    assert health.record(WETH, USDC, FirmFault.LATE, now_ms) == NO_RESTS
+        health.record(WETH, USDC, None, now_ms, next(CALLERS))
+    assert health.record(WETH, USDC, FirmFault.LATE, now_ms, next(CALLERS)) == NO_RESTS
     assert health.report(now_ms).maker == QuoteHealth(100, 94, {"late": 6}, 0)  # the first fault is forgotten
 
 
@@ -198,10 +208,10 @@ def test_the_last_faults_and_the_bounds_are_told() -> None:
 
 def test_the_worst_pairs_are_told_first_and_clean_ones_not_at_all() -> None:
     health = a_health()
-    health.record(WETH, USDC, FirmFault.LATE, NOW_MS)
-    health.record(WETH, USDC, None, NOW_MS)
-    health.record(WETH, DAI, FirmFault.LATE, NOW_MS)
-    health.record(USDC, DAI, None, NOW_MS)
+    health.record(WETH, USDC, FirmFault.LATE, NOW_MS, next(CALLERS))
+    health.record(WETH, USDC, None, NOW_MS, next(CALLERS))
+    health.record(WETH, DAI, FirmFault.LATE, NOW_MS, next(CALLERS))
+    health.record(USDC, DAI, None, NOW_MS, next(CALLERS))
     told = health.report(NOW_MS)
     assert [(pair.one, pair.other, pair.health.score) for pair in told.pairs] == [
         (DAI, WETH, 0),
@@ -213,7 +223,7 @@ def test_pairs_are_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(limits, "MAKER_ENTRIES_MAX", 3)
     health = a_health()
     for number in range(5):
-        health.record(bytes([number]) * 20, WETH, FirmFault.LATE, NOW_MS)
+        health.record(bytes([number]) * 20, WETH, FirmFault.LATE, NOW_MS, next(CALLERS))
     assert {pair.one for pair in health.report(NOW_MS).pairs} == {
         bytes([number]) * 20 for number in (2, 3, 4)
     }

@@ -19,6 +19,10 @@ Source: spec 3.1.20 to 3.1.24; interop.md 1 (`remaining`), 4 (funds strictly abo
 Guarantees: `check` refuses a quote unless all live promises of its token stay below the funds; memory is
 bounded by `live_max` and UNUSED_REMEMBERED_MAX; no call does more than its `count_max` of releases.
 
+Venues share the maker: the callers of one venue can reserve what another venue's users would have. Each of N
+venues that have asked within VENUE_KEPT_S therefore finds a part of 1 / (2 N) of the funds of a token, of a
+pair's bound and of the live quotes, whatever the others have reserved; the rest goes to whoever asks first.
+
 A quote counts as unused from its signature until it fills or its window passes. A maker remembers
 UNUSED_REMEMBERED_MAX unused quotes and forgets the oldest first.
 
@@ -28,7 +32,9 @@ Guarantees: all processes together never promise more than the funds, as long as
 """
 
 from collections import deque
+from collections.abc import Collection, Mapping
 from itertools import islice
+from typing import TypeAlias
 
 from msgspec import Struct
 
@@ -75,6 +81,10 @@ class Share:
 EXPIRY_GRACE_S = 15
 RELEASED_AT_ONCE = 64
 UNUSED_REMEMBERED_MAX = 1_000_000
+VENUE_KEPT_S = 3_600
+
+VenueDomain: TypeAlias = bytes | None
+"""Authentication domain that has signed a request for a quote; None for an unsigned request."""
 
 
 class MakerHolding:
@@ -85,16 +95,23 @@ class MakerHolding:
         funds: raw units that this process may promise in quotes, at most the balance and the allowance; 0
             until both are known.
         reserved: raw units that live firm quotes can still take.
+        by_venue: the part of `reserved` that each venue has caused.
         quote_max: most raw units that the maker gives in one quote; None sets no bound.
     """
 
-    __slots__ = ("funds", "quote_max", "reserved", "token")
+    __slots__ = ("by_venue", "funds", "quote_max", "reserved", "token")
 
     def __init__(self, token: bytes, funds: int = 0, quote_max: int | None = None) -> None:
         self.token = token
         self.funds = funds
         self.reserved = 0
+        self.by_venue: dict[VenueDomain, int] = {}
         self.quote_max = quote_max
+
+    def reserve(self, venue: VenueDomain, amount: int) -> None:
+        """Reserve raw units for a venue's quote; release them if `amount` is negative."""
+        self.reserved += amount
+        self.by_venue[venue] = self.by_venue.get(venue, 0) + amount
 
 
 class Exposure:
@@ -102,19 +119,26 @@ class Exposure:
 
     Attributes:
         notional: value of the unfilled parts of all live quotes, raw units of the pair's quote token.
+        by_venue: the part of `notional` that each venue has caused.
         base_sold: base token that the maker sells in fills and live quotes, less base token that it buys in
             them, raw units.
         one_max, open_max: largest value of one quote, and of all live quotes together (`notional`), raw units
             of the quote token; None for no bound.
     """
 
-    __slots__ = ("base_sold", "notional", "one_max", "open_max")
+    __slots__ = ("base_sold", "by_venue", "notional", "one_max", "open_max")
 
     def __init__(self, one_max: int | None = None, open_max: int | None = None) -> None:
         self.notional = 0
+        self.by_venue: dict[VenueDomain, int] = {}
         self.base_sold = 0
         self.one_max = one_max
         self.open_max = open_max
+
+    def expose(self, venue: VenueDomain, notional: int) -> None:
+        """Add the value of a venue's quote; take it off if `notional` is negative."""
+        self.notional += notional
+        self.by_venue[venue] = self.by_venue.get(venue, 0) + notional
 
 
 class Promise(Struct, gc=False):
@@ -126,6 +150,7 @@ class Promise(Struct, gc=False):
         amount: amount that the maker gives in the signed quote, raw units.
         notional: value of the signed quote, raw units of the pair's quote token.
         base_sold: base token that the maker sells in the signed quote (negative: buys), raw units.
+        venue: venue that has asked for the quote.
         left: part of `amount` that can still be filled, raw units.
         used: whether the quote was filled, also in part, or cancelled on chain.
         live: whether funds are still reserved for the quote.
@@ -140,6 +165,7 @@ class Promise(Struct, gc=False):
     notional: int
     base_sold: int
     left: int
+    venue: VenueDomain
     used: bool = False
     live: bool = True
 
@@ -154,12 +180,24 @@ class QuoteLedger:
         unused_window_s: seconds for which an expired, unfilled quote still counts towards `unused_max`.
     """
 
-    __slots__ = ("_live_max", "_queue", "_turn", "_unused", "_unused_by_user", "_unused_max", "_window_s")
+    __slots__ = (
+        "_heard_s",
+        "_live_by_venue",
+        "_live_max",
+        "_queue",
+        "_turn",
+        "_unused",
+        "_unused_by_user",
+        "_unused_max",
+        "_window_s",
+    )
 
     def __init__(self, *, live_max: int, unused_max: int, unused_window_s: int) -> None:
         self._live_max = live_max
         self._unused_max = unused_max
         self._window_s = unused_window_s
+        self._heard_s: dict[VenueDomain, int] = {}  # venue -> its last request for a quote, Unix seconds
+        self._live_by_venue: dict[VenueDomain, int] = {}
         # By release time, since every quote lives equally long. After a restart with a shorter life, new
         # quotes stand behind old ones that live longer: their funds are released late, never early.
         self._queue: deque[Promise] = deque()
@@ -184,10 +222,20 @@ class QuoteLedger:
             self.release_expired(now_s)
         return not self._unused_max or self._unused_by_user.get(user, 0) < self._unused_max
 
-    def check(self, holding: MakerHolding, amount: int, exposure: Exposure, notional: int) -> None:
+    def check(
+        self,
+        holding: MakerHolding,
+        amount: int,
+        exposure: Exposure,
+        notional: int,
+        venue: VenueDomain = None,
+        now_s: int = 0,
+    ) -> None:
         """Raise FirmRefused unless the maker's funds and the pair's bounds allow one more firm quote.
 
         Args:
+            venue: venue that asks for it; from now on a part of all bounds is kept for this venue.
+            now_s: Unix seconds.
             amount: raw units of the token of `holding` that the maker would give.
             notional: value of the quote, raw units of the pair's quote token.
 
@@ -198,14 +246,18 @@ class QuoteLedger:
             raise FirmRefused(message="Notional limit", detail="makerAmount is above quote_max of the token")
         if exposure.one_max is not None and notional > exposure.one_max:
             raise FirmRefused(message="Notional limit", detail="the quote is above notional_max of the pair")
-        if exposure.open_max is not None and exposure.notional + notional > exposure.open_max:
+        others = self._others(venue, now_s)
+        open_max = exposure.open_max
+        if open_max is not None:
+            open_max -= _kept(open_max, exposure.by_venue, others)
+        if open_max is not None and exposure.notional + notional > open_max:
             raise FirmRefused(
                 message="Notional limit",
                 detail="open quotes of the pair are at open_notional_max; retry later",
             )
-        if amount >= holding.funds - holding.reserved:
+        if amount >= holding.funds - holding.reserved - _kept(holding.funds, holding.by_venue, others):
             raise FirmRefused(message="Not enough funds", detail="ask for less, or retry later")
-        if len(self._queue) >= self._live_max:
+        if len(self._queue) >= self._live_max - _kept(self._live_max, self._live_by_venue, others):
             raise FirmRefused(message="Too many open quotes", detail="retry later")
 
     def promise(
@@ -218,6 +270,7 @@ class QuoteLedger:
         notional: int,
         base_sold: int,
         expiry_s: int,
+        venue: VenueDomain = None,
     ) -> Promise:
         """Reserve the funds for a firm quote that `check` allows, until EXPIRY_GRACE_S after its expiry.
 
@@ -237,9 +290,11 @@ class QuoteLedger:
             notional,
             base_sold,
             amount,
+            venue,
         )
-        holding.reserved += amount
-        exposure.notional += notional
+        holding.reserve(venue, amount)
+        exposure.expose(venue, notional)
+        self._live_by_venue[venue] = self._live_by_venue.get(venue, 0) + 1
         exposure.base_sold += base_sold
         self._queue.append(promise)
         if self._unused_max:
@@ -265,8 +320,9 @@ class QuoteLedger:
             self._turn = max(0, self._turn - 1)  # the queue moves up: `take_turns` would skip a quote
             promise = queue.popleft()
             promise.live = False  # so that `settle`, after a read that is under way, changes nothing any more
-            promise.holding.reserved -= promise.left
-            promise.exposure.notional -= _part(promise.notional, promise)
+            promise.holding.reserve(promise.venue, -promise.left)
+            promise.exposure.expose(promise.venue, -_part(promise.notional, promise))
+            self._live_by_venue[promise.venue] -= 1
             promise.exposure.base_sold -= _part(promise.base_sold, promise)
             if self._unused_max and not promise.used:
                 unused.append((promise.release_s + self._window_s, promise.user))
@@ -289,9 +345,9 @@ class QuoteLedger:
         if left == promise.left:
             return
         notional_before = _part(promise.notional, promise)
-        promise.holding.reserved += left - promise.left
+        promise.holding.reserve(promise.venue, left - promise.left)
         promise.left = left
-        promise.exposure.notional += _part(promise.notional, promise) - notional_before
+        promise.exposure.expose(promise.venue, _part(promise.notional, promise) - notional_before)
         used = left < promise.amount
         if self._unused_max and used is not promise.used:
             self._count(promise.user, -1 if used else 1)
@@ -312,12 +368,28 @@ class QuoteLedger:
         self._turn += len(taken)
         return taken
 
+    def _others(self, venue: VenueDomain, now_s: int) -> Collection[VenueDomain]:
+        """Note a venue's request; return the other venues that have asked within VENUE_KEPT_S."""
+        heard = self._heard_s
+        heard[venue] = now_s
+        if len(heard) == 1:
+            return ()
+        return [other for other, at_s in heard.items() if other != venue and at_s > now_s - VENUE_KEPT_S]
+
     def _count(self, user: bytes, change: int) -> None:
         count = self._unused_by_user.get(user, 0) + change
         if count > 0:
             self._unused_by_user[user] = count
         else:
             self._unused_by_user.pop(user, None)
+
+
+def _kept(whole: int, by_venue: Mapping[VenueDomain, int], others: Collection[VenueDomain]) -> int:
+    """Compute how much of a whole is kept for other venues, beyond what these have already."""
+    if not others:
+        return 0
+    each = whole // (2 * (len(others) + 1))
+    return sum([max(each - by_venue.get(other, 0), 0) for other in others])
 
 
 def _part(whole: int, promise: Promise) -> int:

@@ -36,7 +36,7 @@ from .....feeds.books.fill import base_paid, base_received, quote_paid, quote_re
 from ....host.safety.halts import Halts
 from .blacklist import Blacklist
 from .board import Board, PairState, message_tail
-from .ledger import MakerHolding, QuoteLedger
+from .ledger import MakerHolding, QuoteLedger, VenueDomain
 
 
 class PairDirection(msgspec.Struct, frozen=True):
@@ -169,19 +169,20 @@ class Desk:
         self._tail = message_tail(message) if message else b""
         self._blacklisted_body = encode(FirmResponse(message=message or "this user gets no firm quotes"))
 
-    def answer(self, raw: bytes, now_ms: int) -> bytes:
+    def answer(self, raw: bytes, now_ms: int, venue: VenueDomain = None) -> bytes:
         """Build the response body for a firm quote request.
 
         Args:
             raw: the request's body.
             now_ms: wall clock, milliseconds since the Unix epoch.
+            venue: venue that has signed the request.
 
         Raises:
             InvalidInput: the body is not a valid request.
             FirmRefused, TradingStopped, ServiceUnavailable: no quote is possible now.
         """
         try:
-            return self._answer(decode_firm_request(raw), now_ms)
+            return self._answer(decode_firm_request(raw), now_ms, venue)
         except Exception:
             self.refused += 1
             raise
@@ -212,7 +213,7 @@ class Desk:
         self.withheld = "; ".join(self._withheld.values())
         self.board.withheld = bool(self.withheld)
 
-    def _answer(self, request: FirmRequest, now_ms: int) -> bytes:
+    def _answer(self, request: FirmRequest, now_ms: int, venue: VenueDomain) -> bytes:
         now_s = now_ms // 1000
         user = parse_address(request.user_address, "userAddress")
         if user in self._blacklisted_users:
@@ -237,7 +238,7 @@ class Desk:
         notional = taker_amount if gives_base else maker_amount
         # No await from `check` to `promise`: two quotes could else be checked against the same funds. The
         # reservation follows the signature, so that a refusal by the key's policy leaves nothing to release.
-        ledger.check(holding, maker_amount, exposure, notional)
+        ledger.check(holding, maker_amount, exposure, notional, venue, now_s)
 
         expiry_s = now_s + self._expiry_s
         if expiry_s != self._expiry[0]:
@@ -253,7 +254,9 @@ class Desk:
             self.policy_refusal = error.detail
             raise FirmRefused("the signing key's policy forbids it", message="Notional limit") from None
         base_sold = maker_amount if gives_base else -taker_amount
-        ledger.promise(order_hash, user, holding, maker_amount, exposure, notional, base_sold, expiry_s)
+        ledger.promise(
+            order_hash, user, holding, maker_amount, exposure, notional, base_sold, expiry_s, venue
+        )
         self.signed += 1
         answer = encode_firm_quote(
             int.from_bytes(nonce_and_meta32, "big"),

@@ -53,7 +53,7 @@ from ..bids.agent_client import AgentClientStatistics
 from ..bids.agent_pace import AgentQuestion
 from ..bids.agent_rest import AgentFault, AgentReport
 from ..bids.bid_merit import best_of, judged, lost
-from ..bids.bids import Answer, Candidate, Rejection, read_answer, sorted_out
+from ..bids.bids import Answer, Candidate, Rejection, RoundOrder, read_answer, sorted_out
 from ..bids.simulation import Proven
 from ..orders.life import OPEN, SETTLE, DeltaStep, won
 from ..orders.live_orders import LiveOrder, LiveOrders
@@ -152,6 +152,10 @@ class _End(Enum):
     UNKNOWN = "unknown"
 
 
+BARRED = "the agent's calls have failed too often in blocks in which owners acted"
+"""Reason that a bid lost, on an order whose owner has settled with no other agent."""
+
+
 class Auctioneer:
     """Runs the auction rounds of one chain's due orders. `run` is its task.
 
@@ -161,6 +165,8 @@ class Auctioneer:
         wakeup: event that wakes `run`; the agents and the queue set it too.
         handlers: makes the venue's own bids on orders of handlers.
         gas: decides which bids the relayer pays for.
+        is_barred: returns whether an agent may not settle for an owner now.
+        there_wei: returns what an order's delivery on another chain costs, in wei of this chain.
         queue: orders that wait for a round.
         settling: receives the next best bids of each won order, for the case that its settlement fails.
         claims: reservations of order owners' funds for settlements under way.
@@ -182,6 +188,8 @@ class Auctioneer:
         store: Store,
         *,
         gas: GasCover,
+        is_barred: Callable[[str, bytes], bool],
+        there_wei: Callable[[RoundOrder], int],
         settling: Settling,
         claims: Claims,
         unsettled: Callable[[LiveOrder], None],
@@ -195,6 +203,8 @@ class Auctioneer:
         self._orders = orders
         self._store = store
         self._gas = gas
+        self._is_barred = is_barred
+        self._there_wei = there_wei
         self._settling = settling
         self._claims = claims
         self._unsettled = unsettled
@@ -422,20 +432,27 @@ class Auctioneer:
         covering = {
             key: cost for key, order in this.orders.items() if (cost := covering_cost(order, self._served))
         }
-        carried = partial(self._gas.is_carried, gas_price_wei=gas_price_wei, costs=covering)
+        there = {key: wei for key, order in this.orders.items() if (wei := self._there_wei(order))}
+        carried = partial(self._gas.is_carried, gas_price_wei=gas_price_wei, costs=covering, there_wei=there)
         uncarried = [bid for bid in bids if bid.candidate.is_crossing and not carried(bid)]
         rejections += [lost(bid.candidate, NOT_CARRIED) for bid in uncarried]
-        left_out_ids = set(map(id, uncarried))
+        barred = [bid for bid in bids if self._may_not_settle(bid)]
+        rejections += [lost(bid.candidate, BARRED) for bid in barred]
+        left_out_ids = set(map(id, (*uncarried, *barred)))
         orders, bids = tuple(this.orders.values()), [bid for bid in bids if id(bid) not in left_out_ids]
         decision: Decision = await self._slices.work(deciding(orders, bids, gas_price_wei, costs))
         paid: _Paid = {}
         for winner in decision.winners:
-            hold = self._gas.take(winner, gas_price_wei, covering, self._wall_ms())
+            hold = self._gas.take(winner, gas_price_wei, covering, self._wall_ms(), there)
             if hold is None:
                 decision = let_go(decision, winner, NOT_CARRIED)
             else:
                 paid[id(winner)] = hold
         return with_runners_up(decision, carried), paid
+
+    def _may_not_settle(self, bid: Proven) -> bool:
+        agent = bid.candidate.agent
+        return any(self._is_barred(agent, part.asked.terms.owner) for part in bid.candidate.parts)
 
     async def _upcoming(self, this: Round) -> Upcoming:
         """Read the block at which a round's bids are simulated.

@@ -13,6 +13,8 @@ A bid that is not carried loses, and its order waits for a better one.
 Source: docs/explanation/security.md, "Costs and stakes"; choices.md#delta-orders.
 Choice: The gain is the promise's, which the contract enforces. An order of a handler has no promise above its
     limit: the simulated amount counts.
+Choice: A gain covers at most GAS_COVERED_MAX units for each order: an owner and an agent of one party pay a
+    gain to themselves, and could have the relayer pay for any gas.
 Choice: If the token in which an order is judged has no price, its other token values the gas, at the order's
     limit. Gas of an order whose tokens have no price is not covered.
 Choice: Where the native token has no price, so that no gas can be valued, all gas counts as covered.
@@ -21,13 +23,14 @@ Choice: Where the native token has no price, so that no gas can be valued, all g
 from collections import OrderedDict
 from collections.abc import Mapping
 from fractions import Fraction
+from types import MappingProxyType
 
 from msgspec.structs import replace
 
 from .....codecs.eip712_orders.delta import ExternalOrder
 from .....codecs.messages.vocabulary import Side
 from .....codecs.rounding import mul_div_down
-from .....config.limits import AGENT_OWNERS_KEPT_MAX, BPS_ONE
+from .....config.limits import AGENT_OWNERS_KEPT_MAX, BPS_ONE, GAS_COVERED_MAX
 from .....config.sections.venue import DeltaSettings, GasPolicy
 from ....host.admission.budgets import GAS_GIVEN, GAS_GIVEN_TO_OWNER
 from ....host.admission.ledger import EVERYBODY, Charge, Hold, Lack, Ledger
@@ -36,6 +39,10 @@ from .auction import GasCost
 
 NOT_CARRIED = "its gain over the limit is worth less than its gas"
 """Reason that a bid lost; an order waits for a bid without it."""
+
+
+NOTHING_THERE: Mapping[bytes, int] = MappingProxyType({})
+"""Costs of deliveries of orders on one chain."""
 
 
 class GasCover:
@@ -54,34 +61,51 @@ class GasCover:
         self._stored: OrderedDict[bytes, Hold] = OrderedDict()  # by the first order of the settlement
 
     def take(
-        self, winner: Proven, gas_price_wei: int, costs: Mapping[bytes, GasCost], now_ms: int
+        self,
+        winner: Proven,
+        gas_price_wei: int,
+        costs: Mapping[bytes, GasCost],
+        now_ms: int,
+        there_wei: Mapping[bytes, int] = NOTHING_THERE,
     ) -> Hold | None:
         """Find who pays for the gas of a winning bid, and charge a subsidy to its owners.
 
         Args:
             costs: functions from a gas cost in wei to raw units of the token that an order is judged in, by
                 order hash; an order whose tokens have no price has none.
+            there_wei: costs of deliveries on other chains in wei of this chain, by order hash.
 
         Returns:
             The charge, which `Ledger.undo` gives back if the bid is not settled after all; None if nobody
             pays, so that the bid may not be settled.
         """
-        if self.is_carried(winner, gas_price_wei, costs):
+        if self.is_carried(winner, gas_price_wei, costs, there_wei):
             return Hold(())
         if self._policy is GasPolicy.COVERED:
             return None
         gas = max(sum(outcome.gas for outcome in winner.outcomes), 1)
+        parts_wei = [there_wei.get(part.asked.order_hash, 0) for part in winner.candidate.parts]
+        gas += sum(parts_wei) // max(gas_price_wei, 1)
         owners = dict.fromkeys(part.asked.terms.owner for part in winner.candidate.parts)
         charges = [Charge(self._of_owner, (self._chain_id, owner), gas) for owner in owners]
         charges.append(Charge(self._of_all, (self._chain_id, EVERYBODY), gas))
         found = self._ledger.take(charges, now_ms)
         return None if isinstance(found, Lack) else found
 
-    def is_carried(self, bid: Proven, gas_price_wei: int, costs: Mapping[bytes, GasCost]) -> bool:
+    def is_carried(
+        self,
+        bid: Proven,
+        gas_price_wei: int,
+        costs: Mapping[bytes, GasCost],
+        there_wei: Mapping[bytes, int] = NOTHING_THERE,
+    ) -> bool:
         """Whether a bid may be settled without a subsidy: it covers its gas, or its orders' gas is free."""
         if self._policy is GasPolicy.FREE and all(part.asked.document.by_key for part in bid.candidate.parts):
             return True
-        return covered_part(bid, gas_price_wei, costs) >= 1
+        gas = sum(outcome.gas for outcome in bid.outcomes)
+        if gas > GAS_COVERED_MAX * len(bid.outcomes):
+            return False
+        return covered_part(bid, gas_price_wei, costs, there_wei) >= 1
 
     def give_back(self, hold: Hold) -> None:
         """Undo the charge of a bid that is not settled after all."""
@@ -100,7 +124,12 @@ class GasCover:
             self._ledger.undo(hold)
 
 
-def covered_part(winner: Proven, gas_price_wei: int, costs: Mapping[bytes, GasCost]) -> Fraction:
+def covered_part(
+    winner: Proven,
+    gas_price_wei: int,
+    costs: Mapping[bytes, GasCost],
+    there_wei: Mapping[bytes, int] = NOTHING_THERE,
+) -> Fraction:
     """Compute which part of a bid's gas its orders' gains over their limits, and their fees, are worth.
 
     The gains of crossed orders are in different tokens: each is compared with the whole gas in its own token.
@@ -115,6 +144,6 @@ def covered_part(winner: Proven, gas_price_wei: int, costs: Mapping[bytes, GasCo
         amount = winner.amount(at) if is_handled else part.promised
         gain = amount - part.limit if part.asked.terms.side is Side.SELL else part.limit - amount
         fee = mul_div_down(amount, part.asked.terms.fee.fee_bps, BPS_ONE)
-        cost = cost_of(wei)
+        cost = cost_of(wei + there_wei.get(part.asked.order_hash, 0))
         covered += Fraction(max(gain, 0) + fee, cost) if cost else 1
     return covered

@@ -21,6 +21,7 @@ from collections.abc import Mapping, Sequence
 
 from msgspec import Struct
 
+from .....codecs.bridges.bridge_terms import kind_of
 from .....codecs.messages.delta_messages import (
     CancelBody,
     CancellationBuildBody,
@@ -48,6 +49,7 @@ from ...orders.order_units import order_id
 from ...orders.places import OrderStake
 from ...served.asking import Permit2s, in_time, latest_block, signer_has_code
 from ...served.bridge_lanes import BridgeLanes
+from ...served.delivery_gas import delivery_wei
 from ...served.permit_proof import needs_permit2
 from ...served.served_chain import ServedChain, ServedChains, delta_chain_at
 from ...served.signed_by import (
@@ -216,7 +218,9 @@ class OrderDesk:
         causer: str,
     ) -> OrderRecord:
         submission = checked(body, found, rules)
-        check_worth(submission.order, submission.first, served, self._delta_gas)
+        check_worth(
+            submission.order, submission.first, served, self._delta_gas, self._there_wei(submission, served)
+        )
         owner, signature = submission.terms.owner, submission.signature
         # Before the calls to the chain, which an order beyond the limit must not cost. The first status of a
         # pre-signed order, which decides the limit, is known only after them.
@@ -351,6 +355,15 @@ class OrderDesk:
         if has_code:
             await self._check_owner_there(submission)
         return submission.row(status, now_ms)
+
+    def _there_wei(self, submission: Submission, served: ServedChain) -> int:
+        """Cost of an order's delivery on its destination, in wei of its origin; 0 on one chain."""
+        bridge = bridge_of(submission.order)
+        there = self._chains.get(bridge.destination_chain_id)
+        if there is None:
+            return 0
+        has_swap = bool(submission.document.arrivals)
+        return delivery_wei(kind_of(bridge), served, there, has_swap=has_swap)
 
     async def _check_owner_there(self, submission: Submission) -> None:
         """Check that an owner's contract exists on the destination too, if it buys there for its own address.

@@ -11,6 +11,10 @@ transaction: by the gas, the caller, the block's coinbase or its height. The rel
     settled    the charges go back, and the owner has settled; if another agent was in doubt because of this
                owner, its doubt counts now: the owner does settle
 
+    wasted      the agent's calls failed in a block in which the owner acted: owners and an agent of one party
+                can excuse each other so, with a new owner each time. The gas is charged to the agent too;
+                without room, its bids lose on orders of owners that have settled with no other agent
+
     a doubt whose owner fails another agent's settlement too, or never settles, counts against no agent
 
 Source: docs/explanation/security.md, "Costs and stakes"; ARCHITECTURE.md, "Settlement".
@@ -29,6 +33,7 @@ from msgspec import Struct
 from .....config import limits
 from ....host.admission.budgets import (
     GAS_OF_CODE,
+    GAS_OF_DOUBTS,
     GAS_OF_NEW_OWNERS,
     GAS_OF_OWNER,
     GAS_OF_SUBMITTER,
@@ -87,7 +92,8 @@ class OwnerCosts:
         self._judged: OrderedDict[str, bool] = OrderedDict()  # settlement's key -> whether it might be sent
         self._rests: OrderedDict[bytes, AgentRest] = OrderedDict()
         self._poor_until_ms: OrderedDict[bytes, int] = OrderedDict()  # owners without room for a settlement
-        self._has_settled: OrderedDict[bytes, bool] = OrderedDict()
+        self._has_settled: OrderedDict[bytes, frozenset[str]] = OrderedDict()  # owner -> agents
+        self._barred_until_ms: dict[str, int] = {}  # agents without room
         self._doubts: OrderedDict[bytes, str] = OrderedDict()  # owner -> agent whose settlement failed
         self._counted: OrderedDict[bytes, bool] = OrderedDict()  # owners of counted doubts
 
@@ -98,6 +104,18 @@ class OwnerCosts:
         rests_ms = 0 if rest is None else rest.rests_until_ms(now_ms)
         poor_ms = self._poor_until_ms.get(owner, 0)
         return max(rests_ms, poor_ms if poor_ms > now_ms else 0)
+
+    def is_barred(self, agent: str, owner: bytes) -> bool:
+        """Whether an agent may not settle for an owner now: it wasted gas, and only it knows the owner."""
+        is_known = bool(self._has_settled.get(owner, frozenset()) - {agent})
+        return not is_known and self._barred_until_ms.get(agent, 0) > self._wall_ms()
+
+    def wasted(self, agent: str, gas_used: int) -> None:
+        """Charge an agent with the gas of its calls that failed in a block in which an owner acted."""
+        gas, now_ms = min(gas_used, GAS_OF_DOUBTS.most), self._wall_ms()
+        found = self._ledger.take([Charge(GAS_OF_DOUBTS, (self._chain_id, agent), gas)], now_ms)
+        if isinstance(found, Lack):
+            self._barred_until_ms[agent] = now_ms + 1_000 * found.wait_s
 
     async def codes(self, orders: Sequence[LiveOrder]) -> dict[bytes, frozenset[bytes]]:
         """Read the hashes of the code that a settlement of these orders runs, by owner that has code.
@@ -154,7 +172,7 @@ class OwnerCosts:
         self._ledger.undo(charge.hold)
         found: dict[bytes, str] = {}
         for owner in charge.owners:
-            _keep(self._has_settled, owner, value=True)
+            _keep(self._has_settled, owner, value=self._has_settled.get(owner, frozenset()) | {agent})
             self._poor_until_ms.pop(owner, None)
             doubted = self._doubts.pop(owner, agent)
             if doubted != agent and owner not in self._counted:
@@ -230,7 +248,7 @@ class OwnerCosts:
         now_ms = self._wall_ms()
         for owner in owners:
             # The benefit of the doubt, once for each time that it settles: the agent's code may be the cause.
-            if self._has_settled.pop(owner, False):
+            if self._has_settled.pop(owner, None):
                 continue
             rest = self._rests.get(owner) or AgentRest(self._rest_ms, self._rest_ms_max)
             _keep(self._rests, owner, value=rest)

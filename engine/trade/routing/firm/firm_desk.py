@@ -79,7 +79,7 @@ from .firm_proof import prove
 from .firm_route import FirmRoute
 from .firm_scores import FirmMaker, FirmScores
 from .legs import Short, arranged, over_asked
-from .stock import Claimant, StockShares, part_of, shortage
+from .stock import Claimant, StockShares, causer_of, part_of, shortage
 
 if TYPE_CHECKING:
     from ..search.pathfinder import Pathfinder
@@ -220,6 +220,7 @@ class _Filling:
         self._desk = desk
         self._held = held
         self._claimant = claimant
+        self._causer = causer_of(claimant, user)
         self._lack: Lack | None = None
         self._is_over = False
         self._wanted = wanted
@@ -311,7 +312,7 @@ class _Filling:
             if ask.quote is not None and ask.is_drifted:
                 fault = FirmFault.DRIFTED
             reserved = self._desk.stock.reserved(ask.maker, ask.asked.dest_token, self._desk.wall_ms())
-            self._desk.scores.note(ask, fault, reserved)
+            self._desk.scores.note(ask, fault, self._causer, reserved)
 
     def _given_s(self, ask: Ask, now: float) -> float:
         """Return the seconds that a maker has had to answer a request, less stalls of the event loop."""

@@ -1,7 +1,7 @@
 """Scores makers by their answers to a swap's requests for firm quotes, and starts cool-downs (`rest`).
 
     a fault      counts; too many start a cool-down of the pair or the maker (feeds.firm.maker_health)
-    blacklisted  a maker's cool-down starts once the maker has blacklisted most of the last users
+    blacklisted  a maker's cool-down starts once the maker has blacklisted most of the last askers
     a refusal    bounds the size of requests in that direction (feeds.firm.size_bounds); while our callers
                  reserve the maker's stock, no longer than they do, and not if they explain the refusal
     valid quote  widens that bound again
@@ -34,6 +34,7 @@ from .....feeds.remarks import Remarks
 from ....host.admission.budgets import PPM
 from .fault_notices import FaultNotices
 from .firm_parts import Ask
+from .stock import QuoteCauser
 
 PROBES = 4  # parts of a rest; a probe follows each part but the last
 PROBE_PART = 10  # a probe asks for the failed amount divided by this
@@ -98,20 +99,23 @@ class FirmScores:
         self._remarks = {name: Remarks(_logged(name), wall_ms) for name in makers}
         self.probes = 0
 
-    def note(self, ask: Ask, fault: FirmFault | None, reserved: tuple[int, int] = (0, 0)) -> None:
+    def note(
+        self, ask: Ask, fault: FirmFault | None, causer: QuoteCauser, reserved: tuple[int, int] = (0, 0)
+    ) -> None:
         """Score a maker by the outcome of a request for a firm quote; a `fault` of None is a valid quote.
 
         The outcome may start cool-downs and change the bounds on request sizes. Refusals and faults against
         the maker are also logged, and queued as notices to the maker.
 
         Args:
+            causer: account that caused the request.
             reserved: part of the maker's stock that unfilled swaps reserve, parts per million, and when the
                 last of their quotes expires, Unix seconds.
         """
         maker, now_ms = self._makers[ask.maker], self._wall_ms()
         src, dest = ask.asked.src_token, ask.asked.dest_token
         # Every outcome goes to `record`, which itself skips faults that the user or the venue causes.
-        rests = maker.health.record(src, dest, fault, now_ms)
+        rests = maker.health.record(src, dest, fault, now_ms, causer.account)
         if fault is not None and (fault in AGAINST_MAKER or fault is FirmFault.REFUSED):
             record = FaultTold(now_ms, fault, src, dest, _detail(ask, fault))
             maker.health.remember(record)
@@ -119,8 +123,8 @@ class FirmScores:
                 maker.notices.tell(record)
             pair = f"0x{src.hex()} for 0x{dest.hex()}"
             self._remarks[ask.maker].take(f"{pair}: {record.detail}")
-        if fault is None or fault is FirmFault.BLACKLISTED:
-            until_ms = maker.health.served(ask.asked.user, now_ms, is_served=fault is None)
+        if causer.is_shown and (fault is None or fault is FirmFault.BLACKLISTED):
+            until_ms = maker.health.served(causer.account, now_ms, is_served=fault is None)
             if until_ms:
                 maker.cache.rest_maker(until_ms)
         if rests.pair_until_ms:

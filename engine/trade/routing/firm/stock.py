@@ -18,6 +18,7 @@ Choice: Callers with an API key, and the venue itself, have no share: the key's 
 """
 
 import heapq
+from collections.abc import Hashable
 
 from msgspec import Struct
 
@@ -40,6 +41,25 @@ class Claimant(Struct, frozen=True):
     network: str
     user: bytes
     stakes: tuple[Stake, ...]
+
+
+class QuoteCauser(Struct, frozen=True):
+    """Account to which the outcome of a request for a firm quote belongs.
+
+    Attributes:
+        account: the caller's network; the user, if the caller has an API key or is the venue itself.
+        is_shown: whether the caller has a key, or the user's signature or earlier fill.
+    """
+
+    account: Hashable
+    is_shown: bool
+
+
+def causer_of(claimant: Claimant | None, user: bytes) -> QuoteCauser:
+    """Find the account to which the outcomes of a swap's requests belong: never a user that is only named."""
+    if claimant is None:
+        return QuoteCauser(user, is_shown=True)
+    return QuoteCauser(claimant.network, Stake.CONSENT in claimant.stakes)
 
 
 class StockClaim(Struct, eq=False):

@@ -2,6 +2,7 @@
 
 from collections import Counter
 from functools import partial
+from itertools import count
 
 import pytest
 from prometheus_client.parser import text_string_to_metric_families
@@ -32,6 +33,9 @@ from cambist.feeds.supervisor import FeedStatistics
 from support.venue.admitting import NOW_MS, a_call, an_admission
 
 Samples = dict[tuple[str, tuple[tuple[str, str], ...]], float]
+
+CALLERS = count()
+"""Callers, each another."""
 
 
 def samples(metrics: Metrics) -> Samples:
@@ -165,7 +169,7 @@ def test_firm_quotes_are_counted_whether_or_not_they_are_scored() -> None:
         lambda: ((("alpha", outcome), number) for outcome, number in health.outcomes.items()),
     )
     for fault in (None, None, FirmFault.LATE, FirmFault.BLACKLISTED):
-        health.record(b"\x01" * 20, b"\x02" * 20, fault, NOW_MS)
+        health.record(b"\x01" * 20, b"\x02" * 20, fault, NOW_MS, next(CALLERS))
     assert health.report(NOW_MS).maker.quotes == 3, "the user's blacklisting is not the maker's fault"
     found = samples(metrics)
     assert {dict(labels)["outcome"]: n for (name, labels), n in found.items() if "firm" in name} == {

@@ -139,3 +139,14 @@ def test_the_fee_covers_too() -> None:
     fee = replace(SALE.terms.fee, fee_bps=100)
     taxed = _changed(a_bid(0), replace(SALE, terms=replace(SALE.terms, fee=fee)))
     assert covered_part(taxed, GWEI, COSTS) == Fraction(LIMIT // 100, COST)
+
+
+def test_what_delivers_an_order_on_another_chain_is_gas_of_the_order() -> None:
+    """A gain that covers the settlement, and a message that costs as much again on the destination."""
+    there = {SALE.order_hash: GAS * GWEI}
+    assert covered_part(a_bid(COST), GWEI, COSTS, there) == Fraction(1, 2)
+    assert covered_part(a_bid(2 * COST), GWEI, COSTS, there) == 1
+    assert a_cover(GasPolicy.COVERED).take(a_bid(COST), GWEI, COSTS, NOW_MS, there) is None
+    subsidised = a_cover(GasPolicy.SUBSIDISED, of_owner=2 * GAS, of_all=3 * GAS)
+    assert subsidised.take(a_bid(0), GWEI, COSTS, NOW_MS, there) is not None
+    assert subsidised.take(a_bid(0), GWEI, COSTS, NOW_MS) is None, "both are charged"

@@ -61,7 +61,8 @@ class InVain(Auctioneer):
         )
         super().__init__(
             at, agents, handlers, wakeup, self.queue, orders, nothing, gas=nothing,
-            settling=nothing, claims=nothing, unsettled=self.watch.again, ids=AuctionIds(),
+            is_barred=nothing, there_wei=nothing, settling=nothing, claims=nothing,
+            unsettled=self.watch.again, ids=AuctionIds(),
             settings=settings, wall_ms=wall_ms,
         )  # fmt: skip
         self.seen: list[tuple[float, set[bytes]]] = []

@@ -1,0 +1,87 @@
+"""A bridge's relayer that waits for the last second, and orders whose delivery costs the venue."""
+
+from pathlib import Path
+
+import pytest
+
+from support.bridge.bridged_stories import (
+    ACROSS,
+    CCTP,
+    FAIR,
+    a_bridged_story,
+    a_swapped_story,
+    arriving,
+    far_place,
+)
+from support.bridge.two_chains import TwoChains
+from support.chain.world import ONE, USDC
+from support.patience import until
+
+pytestmark = pytest.mark.one_of(2)
+
+
+async def test_a_fill_in_the_last_second_and_a_refund_beside_it_count_once_each(
+    two: TwoChains, tmp_path: Path
+) -> None:
+    """Two equal deposits of one owner: a relayer fills one in its last second, the other comes back.
+
+    The bundle pays the owner exactly what either deposit holds, so that only the logs tell whose it is.
+    """
+    async with a_bridged_story(two, tmp_path) as story:
+        two.relayer.order(is_silent=True)
+        before, far = await story.balances(), story.far.chain
+        records = [await story.bridging(ACROSS) for _ in range(2)]
+        await until(lambda: len(two.relayer.open_deposits()) == 2)
+        late, lost = sorted(two.relayer.open_deposits(), key=lambda deposit: deposit.deposit_id)
+        sent = await far.nonce(story.world.relayer.address)
+        await far.set_time(late.fill_deadline)
+        receipt = await two.fill(late, two.stranger)
+        mined = await far.block(receipt.block_hash)
+        assert mined is not None
+        assert mined.time_s == late.fill_deadline, "the last second"
+        await story.world.chain.set_time(lost.fill_deadline + 60)
+        await far.set_time(lost.fill_deadline + 60)
+        await far.mine(3)
+        await story.world.chain.mine(3)
+        two.relayer.order(pays_out=True)
+        arrived, refunded = [await story.becomes(record, "COMPLETED", "REFUNDED") for record in records]
+        assert (arrived["status"], refunded["status"]) == ("COMPLETED", "REFUNDED")
+        assert arrived["transactions"][0]["destinationTx"] == f"0x{receipt.tx_hash.hex()}"
+        assert (arrived["output"]["executedAmount"], arrived["refunds"]) == (str(arriving()), [])
+        assert [one["amount"] for one in refunded["refunds"]] == [str(FAIR)]
+        assert (refunded["output"]["executedAmount"], refunded["transactions"][0]["destinationTx"]) == (
+            None,
+            None,
+        )
+        for record in (arrived, refunded):
+            await story.becomes_final(record)
+        moved = await story.moved_since(before)
+        assert (moved["user", "USDC"], moved["user", "far USDC"]) == (FAIR, arriving())
+        assert moved["user", "WETH"] == -2 * ONE
+        assert await far.nonce(story.world.relayer.address) == sent, "the venue has paid no gas there"
+        told = story.deliveries()
+        assert (told.delivered, told.failed, told.odd) == (1, 1, 0)
+
+
+async def test_dust_whose_message_costs_the_venue_more_than_it_is_worth_is_refused(
+    two: TwoChains, tmp_path: Path
+) -> None:
+    """Ten USDC to a chain where handing in the message costs a hundred: before, the venue paid for it."""
+    async with a_swapped_story(two, tmp_path) as (story, _):
+        there = far_place(story)
+        await story.far.chain.set_base_fee(300 * 10**9)
+        await story.far.chain.mine()
+        await until(lambda: there.gas.gas_price_wei >= 200 * 10**9)
+        terms = {"src_amount": ONE // 250, "dest_amount": 9 * USDC, "expected_amount": 10 * USDC}
+        status, told = await story.submit(await story.an_order(CCTP, **terms))
+        assert (status, told.get("errorType")) == (400, "GasCostExceedsTradeAmount"), told
+        _, told = await story.submit(await story.an_order(ACROSS, **terms))
+        assert told.get("errorType") != "GasCostExceedsTradeAmount", "the bridge's relayer pays"
+        dear = await story.quoted("cctp", "SELL", ONE)
+        await story.far.chain.set_base_fee(10**9)
+        await story.far.chain.mine()
+        await until(lambda: there.gas.gas_price_wei < 10**10)
+        cheap = await story.quoted("cctp", "SELL", ONE)
+        assert int(cheap["fees"]["gas"]["amount"]) + 50 * USDC < int(dear["fees"]["gas"]["amount"])
+        status, told = await story.submit(await story.an_order(CCTP, **terms))
+        assert status in (200, 201), told
