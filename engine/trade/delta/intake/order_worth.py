@@ -2,8 +2,9 @@
 
 Source: docs/explanation/security.md, "Costs and stakes"; engine/trade/quote/delta_price.py.
 Choice: The tokens of an order's first settlement have to be worth more than the gas that every settlement
-    uses (`delta_gas`), and that the venue uses to deliver on another chain: a slice of a TWAP, too. An order
-    of a handler or a vault is not judged, nor one whose tokens or gas have no price at the moment.
+    uses (`delta_gas`), and that the venue uses to deliver on another chain: a slice of a TWAP, too.
+Choice: An order of a handler or a vault is not judged by its worth, nor one whose tokens or gas have no price
+    at the moment.
 """
 
 from typing import TYPE_CHECKING
