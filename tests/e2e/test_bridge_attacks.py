@@ -4,6 +4,8 @@ from pathlib import Path
 
 import pytest
 
+from cambist.codecs.bridges import across
+from cambist.codecs.contracts.abi import address_word
 from support.bridge.bridged_stories import (
     ACROSS,
     CCTP,
@@ -34,8 +36,11 @@ async def test_a_fill_in_the_last_second_and_a_refund_beside_it_count_once_each(
         await until(lambda: len(two.relayer.open_deposits()) == 2)
         late, lost = sorted(two.relayer.open_deposits(), key=lambda deposit: deposit.deposit_id)
         sent = await far.nonce(story.world.relayer.address)
-        await far.set_time(late.fill_deadline)
-        receipt = await two.fill(late, two.stranger)
+        pool, stranger = story.far.spoke_pool, two.stranger
+        await story.far.give(stranger, story.far.usdc, late.output_amount, pool)
+        fill = across.fill_relay(late.relay(two.first), two.first, address_word(stranger.address))
+        await far.set_time(late.fill_deadline)  # of the next block alone
+        receipt = await two.send(two.second, stranger, pool, fill)
         mined = await far.block(receipt.block_hash)
         assert mined is not None
         assert mined.time_s == late.fill_deadline, "the last second"

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from cambist.config.limits import GAS_COVERED_MAX
+from cambist.config.limits import AGENT_GAS_COVERED_MAX
 from cambist.engine.trade.delta.auction import gas_cover
 from support.chain.world import ONE, USDC, World
 from support.delta.delta_stories import DeltaStory, Record
@@ -60,10 +60,10 @@ async def test_a_gain_that_an_agent_pays_to_its_owner_covers_no_more_than_a_boun
     """A hundred USDC over the limit, and calls of the agent that use more gas than a gain may cover."""
     async with a_resting_story(world, tmp_path, BOOKS, policy='gas_policy = "covered"') as resting:
         story = resting.story
-        monkeypatch.setattr(gas_cover, "GAS_COVERED_MAX", 100_000)
+        monkeypatch.setattr(gas_cover, "AGENT_GAS_COVERED_MAX", 100_000)
         record = await story.submitted(await world.a_delta_order())
         await story.says(record, "gasNotCarried")
-        monkeypatch.setattr(gas_cover, "GAS_COVERED_MAX", GAS_COVERED_MAX)
+        monkeypatch.setattr(gas_cover, "AGENT_GAS_COVERED_MAX", AGENT_GAS_COVERED_MAX)
         await story.becomes(record, "COMPLETED")
 
 

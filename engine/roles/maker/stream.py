@@ -11,7 +11,7 @@ from collections.abc import Callable
 import trio
 
 from ....config.errors import WebSocketClosed
-from ....config.limits import SOCKETS_UNSENT_BYTES_MAX
+from ....config.limits import MAKER_SOCKETS_UNSENT_BYTES_MAX
 from ....feeds.transport.websocket import WebSocket
 
 STOPPED = "trading is stopped"
@@ -38,7 +38,7 @@ class Broadcast:
         messages: number of published messages.
     """
 
-    def __init__(self, *, unsent_bytes_max: int = SOCKETS_UNSENT_BYTES_MAX) -> None:
+    def __init__(self, *, unsent_bytes_max: int = MAKER_SOCKETS_UNSENT_BYTES_MAX) -> None:
         self._unsent_bytes_max = unsent_bytes_max
         self._sessions: set[_Session] = set()
         self.messages = 0

@@ -13,8 +13,8 @@ A bid that is not carried loses, and its order waits for a better one.
 Source: docs/explanation/security.md, "Costs and stakes"; choices.md#delta-orders.
 Choice: The gain is the promise's, which the contract enforces. An order of a handler has no promise above its
     limit: the simulated amount counts.
-Choice: A gain covers at most GAS_COVERED_MAX units for each order: an owner and an agent of one party pay a
-    gain to themselves, and could have the relayer pay for any gas.
+Choice: A gain covers at most AGENT_GAS_COVERED_MAX units for each order: an owner and an agent of one party
+    pay a gain to themselves, and could have the relayer pay for any gas.
 Choice: If the token in which an order is judged has no price, its other token values the gas, at the order's
     limit. Gas of an order whose tokens have no price is not covered.
 Choice: Where the native token has no price, so that no gas can be valued, all gas counts as covered.
@@ -30,7 +30,7 @@ from msgspec.structs import replace
 from .....codecs.eip712_orders.delta import ExternalOrder
 from .....codecs.messages.vocabulary import Side
 from .....codecs.rounding import mul_div_down
-from .....config.limits import AGENT_OWNERS_KEPT_MAX, BPS_ONE, GAS_COVERED_MAX
+from .....config.limits import AGENT_GAS_COVERED_MAX, AGENT_OWNERS_KEPT_MAX, BPS_ONE
 from .....config.sections.venue import DeltaSettings, GasPolicy
 from ....host.admission.budgets import GAS_GIVEN, GAS_GIVEN_TO_OWNER
 from ....host.admission.ledger import EVERYBODY, Charge, Hold, Lack, Ledger
@@ -103,7 +103,7 @@ class GasCover:
         if self._policy is GasPolicy.FREE and all(part.asked.document.by_key for part in bid.candidate.parts):
             return True
         gas = sum(outcome.gas for outcome in bid.outcomes)
-        if gas > GAS_COVERED_MAX * len(bid.outcomes):
+        if gas > AGENT_GAS_COVERED_MAX * len(bid.outcomes):
             return False
         return covered_part(bid, gas_price_wei, costs, there_wei) >= 1
 
