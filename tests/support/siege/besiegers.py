@@ -41,6 +41,8 @@ DATA_BYTES = 4_000  # of metadata with an order
 
 Ask = Callable[[str, str, Any], Awaitable[tuple[int, bytes]]]
 """Sends a request (method, target, JSON body or None); returns status and body of the answer."""
+FOREIGN = "foreign.example"
+"""Host that pages for this machine alone are asked for: a page of another origin would send it."""
 
 
 class Besieger:
@@ -223,9 +225,9 @@ class Closed(Exception):
 class Connection:
     """A connection from an address, over which one request at a time goes."""
 
-    def __init__(self, stream: trio.SocketStream, address: str) -> None:
+    def __init__(self, stream: trio.SocketStream, host: str) -> None:
         self._stream = stream
-        self._host = f"127.0.0.1:{address}".encode()
+        self._host = host.encode()
         self._body = b""
         self._is_over = False
 
@@ -275,7 +277,8 @@ async def attack(besieger: Besieger, name: str, address: str, counts: "Counter[t
             await trio.sleep(0.1)
             continue
         async with stream:
-            ask = Connection(stream, str(besieger.plan.port)).ask
+            host = FOREIGN if name == "readings" else f"127.0.0.1:{besieger.plan.port}"
+            ask = Connection(stream, host).ask
             try:
                 async for status in ATTACKS[name](besieger, ask):
                     counts[name, str(status)] += 1
