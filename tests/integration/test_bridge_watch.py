@@ -484,6 +484,24 @@ async def test_an_outage_of_the_destination_delays_and_loses_nothing(world: Brid
     assert await status(world, order) is _S.COMPLETED
 
 
+async def test_an_origin_that_is_away_is_asked_for_one_receipt_in_a_look(
+    world: BridgedWorld, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked: list[bytes] = []
+
+    async def away(tx_hash: bytes) -> None:
+        asked.append(tx_hash)
+        await trio.lowlevel.checkpoint()
+        raise ChainError("no answer")
+
+    for _ in range(3):
+        world.settles(await world.placed())
+    await world.indexes()
+    monkeypatch.setattr(world.origin, "receipt", away)
+    await world.glances()
+    assert len(asked) == 1
+
+
 async def test_a_node_that_lacks_a_receipt_loses_no_delivery_and_no_refund(
     world: BridgedWorld, monkeypatch: pytest.MonkeyPatch
 ) -> None:

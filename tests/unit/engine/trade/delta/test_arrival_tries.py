@@ -109,6 +109,19 @@ def _answer(value: Any) -> Any:
     return answer
 
 
+async def test_an_arrival_is_swapped_at_once_though_no_other_was_wanted_before(
+    autojump_clock: MockClock,
+) -> None:
+    tried = Tried(None)
+    async with trio.open_nursery() as nursery:
+        await nursery.start(tried.swaps.run)
+        await trio.sleep(60)
+        tried.swaps.want({ACCOUNT: TERMS})
+        await trio.sleep(1)
+        nursery.cancel_scope.cancel()
+    assert len(tried.sent) == 1
+
+
 async def test_calls_that_revert_are_few_and_further_and_further_apart(autojump_clock: MockClock) -> None:
     tried = Tried((IntentState.REVERTED, b"\x01" * 32))
     sent = await tried.wanted(3_600)
