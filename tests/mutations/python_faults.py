@@ -61,7 +61,8 @@ _PRODUCTS = {"mul_div_up", "mul_div_down"}
 """Functions whose first two arguments are factors."""
 _NUMBER_MAX = 10_000  # a larger one is a sentinel or a bound
 _PLAIN = (ast.Name, ast.Attribute)
-_NO_ARGUMENTS = {"isinstance", "issubclass", "cast", "min", "max", "compare_digest"}
+_NO_ARGUMENTS = {"isinstance", "issubclass", "cast"}
+_NO_ARGUMENTS |= {"min", "max", "compare_digest", "between", "pair_version", "barred"}  # equal in rights
 
 
 def python_faults(source: str) -> list[Edit]:
@@ -155,8 +156,9 @@ class _Faults:
                 yield self._edit(node, str(value - 1))
 
     def _of_call(self, function: ast.expr, arguments: list[ast.expr]) -> Iterator[Edit]:
-        name = function.id if isinstance(function, ast.Name) else ""
-        if name in _CHOSEN:
+        is_plain_name = isinstance(function, ast.Name)
+        name = function.id if is_plain_name else getattr(function, "attr", "")
+        if is_plain_name and name in _CHOSEN:
             yield self._edit(function, _CHOSEN[name])
         if name in _NO_ARGUMENTS:
             return

@@ -78,6 +78,7 @@ def test_a_condition_is_negated() -> None:
         'def f():\n    _log.info("paid", amount=a + 1)\n',
         'async def f():\n    await self._log.ainfo("paid", amount=a + 1)\n',
         "def f():\n    assert a < b\n",
+        "def f():\n    return index.between(a, b)\n",
         "def f():\n    a: Literal[1] = b\n",
         "class A:\n    def __repr__(self):\n        return str(1 + 2)\n",
         "class A:\n    def statistics(self):\n        return Statistics(self.a + 1)\n",
