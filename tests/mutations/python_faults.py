@@ -156,9 +156,8 @@ class _Faults:
                 yield self._edit(node, str(value - 1))
 
     def _of_call(self, function: ast.expr, arguments: list[ast.expr]) -> Iterator[Edit]:
-        is_plain_name = isinstance(function, ast.Name)
-        name = function.id if is_plain_name else getattr(function, "attr", "")
-        if is_plain_name and name in _CHOSEN:
+        name = getattr(function, "id", getattr(function, "attr", ""))
+        if isinstance(function, ast.Name) and name in _CHOSEN:
             yield self._edit(function, _CHOSEN[name])
         if name in _NO_ARGUMENTS:
             return

@@ -5,12 +5,13 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
+from Crypto.Hash import keccak as pycryptodome
 
 from cambist.crypto import keccak
 from cambist.crypto.keccak import KECCAK_EMPTY, keccak256, keccak256_public
 
 Maker = Callable[[], Callable[[bytes], bytes] | None]
-LIBRARY: Any = keccak._keccak._raw_keccak_lib  # type: ignore[attr-defined]
+LIBRARY: Any = pycryptodome._raw_keccak_lib  # type: ignore[attr-defined]
 
 
 class RefusesOnce:
@@ -97,7 +98,7 @@ def test_threads_do_not_disturb_one_another(make: Maker) -> None:
 def test_a_digest_that_the_library_refuses_is_the_public_forms(
     make: Maker, function: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(keccak._keccak, "_raw_keccak_lib", RefusesOnce(function, 1))
+    monkeypatch.setattr(pycryptodome, "_raw_keccak_lib", RefusesOnce(function, 1))
     form = make()
     assert form is not None
     assert [form(data) for data in (b"one", b"two", b"three")] == [
@@ -109,7 +110,7 @@ def test_a_digest_that_the_library_refuses_is_the_public_forms(
 def test_a_typed_digest_of_which_the_library_refuses_either_step_is_the_public_forms(
     answered: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(keccak._keccak, "_raw_keccak_lib", RefusesOnce("keccak_oneshot", answered))
+    monkeypatch.setattr(pycryptodome, "_raw_keccak_lib", RefusesOnce("keccak_oneshot", answered))
     digest = keccak.typed_digest(b"\x19\x01" + bytes(32))
     assert digest(b"data") == keccak256_public(b"\x19\x01" + bytes(32) + keccak256_public(b"data"))
 
