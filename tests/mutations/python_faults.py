@@ -13,7 +13,7 @@
 A fault stands in the body of a function. Annotations, decorators, defaults, log lines, assertions, members of
 errors, formatted texts and values that only these show have none. Functions that only describe (`__repr__`,
 `statistics`) have none, and neither have counters that only these read, turns of the event loop
-(`checkpoint`), nor the bound of a choice that is the same on both sides of it, such as `a if a < b else b`.
+(`checkpoint`) and the tests whether one is due, nor the bound of a choice that is the same on both sides of it, such as `a if a < b else b`.
 """
 
 import ast
@@ -233,12 +233,13 @@ def _counters(owner: ast.ClassDef) -> set[str]:
 
 
 def _worded(function: ast.AST) -> set[ast.AST]:
-    """Assignments in a function to names that only errors, texts, log lines and such assignments read."""
-    assigned = {
-        node: node.targets[0].id
-        for node in ast.walk(function)
-        if isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Name)
-    }
+    """Assignments in a function to names that only errors, texts, silent nodes and such assignments read."""
+    assigned: dict[ast.AST, str] = {}
+    for node in ast.walk(function):
+        if isinstance(node, ast.Assign | ast.AugAssign):
+            target = node.target if isinstance(node, ast.AugAssign) else node.targets[0]
+            if isinstance(target, ast.Name):
+                assigned[node] = target.id
     reads = [node for node in ast.walk(function) if isinstance(node, ast.Name) and not _is_stored(node)]
     silent = {node for node in ast.walk(function) if isinstance(node, ast.Raise) or _is_silent(node)}
     found: set[ast.AST] = set()
@@ -256,9 +257,14 @@ def _is_stored(node: ast.Name) -> bool:
 
 
 def _is_silent(node: ast.AST) -> bool:
-    """Whether a node is an assertion, a formatted text, a log line, or a turn of the event loop."""
+    """Whether a node is an assertion, a formatted text, a log line, or a turn of the event loop.
+
+    A test of which the only outcome is such a node is silent too.
+    """
     if isinstance(node, ast.Assert | ast.JoinedStr):
         return True
+    if isinstance(node, ast.If) and not node.orelse:
+        return all(map(_is_silent, node.body))
     call = node.value if isinstance(node, ast.Expr) else node
     call = call.value if isinstance(call, ast.Await) else call
     function = call.func if isinstance(call, ast.Call) else None

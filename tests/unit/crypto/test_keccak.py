@@ -11,7 +11,7 @@ from cambist.crypto import keccak
 from cambist.crypto.keccak import KECCAK_EMPTY, keccak256, keccak256_public
 
 Maker = Callable[[], Callable[[bytes], bytes] | None]
-LIBRARY: Any = pycryptodome._raw_keccak_lib  # type: ignore[attr-defined]
+LIBRARY: Any = pycryptodome._raw_keccak_lib
 
 
 class RefusesOnce:
