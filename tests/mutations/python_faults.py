@@ -10,10 +10,11 @@
     statement   a call, an assignment to a member, a raise, a continue or a break is dropped; an assignment
                 in a constructor stays, since any use of the object fails without it
 
-A fault stands in the body of a function. Annotations, decorators, defaults, log lines, assertions, members of
-errors, formatted texts and values that only these show have none. Functions that only describe (`__repr__`,
-`statistics`) have none, and neither have counters that only these read, turns of the event loop
-(`checkpoint`) and the tests whether one is due, nor the bound of a choice that is the same on both sides of it, such as `a if a < b else b`.
+A fault stands in the body of a function. Annotations, decorators, defaults, log lines, assertions (the
+`strict` of a zip is one), members of errors, formatted texts and values that only these show have none.
+Functions that only describe (`__repr__`, `statistics`) have none, and neither have counters that only these
+read, turns of the event loop (`checkpoint`) and the tests whether one is due, nor the bound of a choice that
+is the same on both sides of it, such as `a if a < b else b`.
 """
 
 import ast
@@ -263,6 +264,8 @@ def _is_silent(node: ast.AST) -> bool:
     """
     if isinstance(node, ast.Assert | ast.JoinedStr):
         return True
+    if isinstance(node, ast.keyword):
+        return node.arg == "strict"
     if isinstance(node, ast.If) and not node.orelse:
         return all(map(_is_silent, node.body))
     call = node.value if isinstance(node, ast.Expr) else node

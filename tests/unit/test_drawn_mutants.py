@@ -79,8 +79,8 @@ def test_a_condition_is_negated() -> None:
         'async def f():\n    await self._log.ainfo("paid", amount=a + 1)\n',
         "def f():\n    assert a < b\n",
         "def f():\n    return index.between(a, b)\n",
-        "async def f():\n    n = 0\n    for a in b:\n        n += 1\n        if n % 2 == 0:\n"
-        "            await trio.lowlevel.checkpoint()\n",
+        "def f():\n    return zip(*a, strict=True)\n",
+        "async def f():\n    for a in b:\n        n += 1\n        if n % 2:\n            await lowlevel.c()\n",
         "def f():\n    a: Literal[1] = b\n",
         "class A:\n    def __repr__(self):\n        return str(1 + 2)\n",
         "class A:\n    def statistics(self):\n        return Statistics(self.a + 1)\n",

@@ -75,6 +75,7 @@ async def test_an_owner_whose_code_fails_a_settlement_rests_at_once_and_ever_lon
     assert await stage.fail(ONE)
     assert stage.rest_s(ONE) == 5
     assert not await stage.fail(ONE)
+    assert not await stage.begin(TWO, ONE), "an order of an owner that does not rest, crossed with one of its"
     assert stage.rest_s(TWO) == 0
     stage.now_ms += 5_000
     assert await stage.fail(ONE)
@@ -127,6 +128,16 @@ async def test_new_owners_share_a_few_places_until_they_have_settled() -> None:
     stage.now_ms += 1_000
     assert await stage.begin(owners[-1], gas=100_000)
     assert await stage.begin(owners[0], gas=100_000)
+
+
+async def test_an_owner_that_settles_waits_no_longer_for_room() -> None:
+    stage = Stage()
+    key = await stage.begin(ONE, gas=GAS_OF_OWNER.most)
+    assert not await stage.begin(ONE)
+    assert stage.rest_s(ONE) == 10
+    stage.costs.settled(key, "ann")
+    assert stage.rest_s(ONE) == 0
+    assert await stage.begin(ONE)
 
 
 async def test_what_an_owner_did_not_cause_costs_it_nothing() -> None:
