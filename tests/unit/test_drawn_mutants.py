@@ -80,7 +80,7 @@ def test_a_condition_is_negated() -> None:
         "def f():\n    assert a < b\n",
         "def f():\n    return index.between(a, b)\n",
         "def f():\n    return zip(*a, strict=True)\n",
-        "async def f():\n    for a in b:\n        n += 1\n        if n % 2:\n            await lowlevel.c()\n",
+        "async def f():\n    for a in b:\n        n += 1\n        if n:\n            await lowlevel.c()\n",
         "def f():\n    a: Literal[1] = b\n",
         "class A:\n    def __repr__(self):\n        return str(1 + 2)\n",
         "class A:\n    def statistics(self):\n        return Statistics(self.a + 1)\n",

@@ -125,11 +125,11 @@ class OwnerCosts:
         known = self._judged.get(key)
         if known is not None:
             return known
+        self._forget_open()  # before the charge, which may need their places
         hold = Hold(()) if is_sent else self._charged(owners, codes, gas)
         _keep(self._judged, key, value=hold is not None)
         if hold is None:
             return False
-        self._forget_open()
         self._open[key] = OwnersCharge(owners, hold, self._wall_ms() + _AWAITED_MS)
         return True
 

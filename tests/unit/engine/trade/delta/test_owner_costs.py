@@ -130,6 +130,17 @@ async def test_new_owners_share_a_few_places_until_they_have_settled() -> None:
     assert await stage.begin(owners[0], gas=100_000)
 
 
+async def test_settlements_that_no_task_follows_to_their_end_give_their_places_back_after_an_hour() -> None:
+    """Their orders are another engine's by then."""
+    stage = Stage()
+    for number in range(PLACES_OF_NEW_OWNERS.most):
+        assert await stage.begin(bytes([0, number]) * 10, gas=100_000)
+    stage.now_ms += 3_600_000
+    assert not await stage.begin(ONE, gas=100_000)
+    stage.now_ms += 10_000
+    assert await stage.begin(ONE, gas=100_000)
+
+
 async def test_an_owner_that_settles_waits_no_longer_for_room() -> None:
     stage = Stage()
     key = await stage.begin(ONE, gas=GAS_OF_OWNER.most)
