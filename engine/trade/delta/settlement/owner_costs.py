@@ -224,8 +224,8 @@ class OwnerCosts:
             rest.failed(AgentFault.REVERTED, now_ms)
             # Each alone: an owner that lacks nothing does not wait for one that does.
             found = self._ledger.take(self._charges({owner: owners[owner]}, gas_used), now_ms)
-            if isinstance(found, Lack):
-                _keep(self._poor_until_ms, owner, value=now_ms + 1_000 * max(found.wait_s, 1))
+            if isinstance(found, Lack):  # of a budget that refills
+                _keep(self._poor_until_ms, owner, value=now_ms + 1_000 * found.wait_s)
 
     def _charges(self, owners: Mapping[bytes, frozenset[bytes]], gas: int) -> list[Charge]:
         """Charges of gas to owners, and for those with code to each code and to all such owners together."""

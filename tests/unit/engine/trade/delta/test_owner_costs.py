@@ -3,9 +3,16 @@
 from types import SimpleNamespace
 from typing import Any
 
+import pytest
 import trio
 
-from cambist.engine.host.admission.budgets import GAS_OF_NEW_OWNERS, GAS_OF_OWNER, PLACES_OF_NEW_OWNERS
+from cambist.config import limits
+from cambist.engine.host.admission.budgets import (
+    GAS_OF_CODE,
+    GAS_OF_NEW_OWNERS,
+    GAS_OF_OWNER,
+    PLACES_OF_NEW_OWNERS,
+)
 from cambist.engine.host.admission.ledger import Ledger
 from cambist.engine.trade.delta.settlement.owner_costs import OwnerCosts
 
@@ -107,6 +114,27 @@ async def test_many_wallets_of_an_hour_share_one_budget_whatever_their_code() ->
         spent += GAS * await stage.fail(owner)
     assert spent == GAS_OF_NEW_OWNERS.most
     assert await stage.begin(KEY), "an account without code"
+
+
+async def test_wallets_of_one_code_share_a_smaller_budget() -> None:
+    stage, spent = Stage(), 0
+    for number in range(1_000):
+        spent += GAS * await stage.fail(number.to_bytes(20, "big"))
+    assert spent == GAS_OF_CODE.most
+    stage.codes[ONE] = b"another"
+    assert await stage.begin(ONE)
+
+
+async def test_of_too_many_owners_the_one_that_settled_longest_ago_counts_as_new(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(limits, "AGENT_OWNERS_KEPT_MAX", 2)
+    stage = Stage()
+    for owner in (ONE, TWO, ONE, KEY):
+        await stage.settle(owner)
+    for owner, rest_s in ((ONE, 0), (TWO, 5)):
+        await stage.fail(owner)
+        assert stage.rest_s(owner) == rest_s
 
 
 async def test_an_owner_that_has_settled_does_not_share_it() -> None:
