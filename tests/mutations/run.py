@@ -52,7 +52,8 @@ ALL_S = 4 * STORY_S
 _NOT_COPIED = shutil.ignore_patterns(".*", "node_modules", "__pycache__", "results", "dist")
 _MARKS = "not anvil and not oracle and not browser and not long"
 _OPTIONS = (
-    "-q", "-x", "-p", "no:cacheprovider", "--tb=no", "-m", _MARKS, "-W", "ignore::pytest.PytestAssertRewriteWarning",
+    "-q", "-x", "-p", "no:cacheprovider", "--tb=no", "-m", _MARKS,
+    "-W", "ignore::pytest.PytestAssertRewriteWarning",
 )  # fmt: skip
 UNENDING = "no end of "
 """Start of the detail where a run of tests does not end within its bound; the tests follow."""

@@ -386,6 +386,19 @@ def test_a_claim_is_given_up_once_its_settlement_was_read(status: OrderStatus) -
     assert claims.claim([a_live(OTHER, settling=None)]) == (status is _S.COMPLETED)
 
 
+def test_claims_are_made_for_all_orders_or_none_and_released_before_their_settlement_alone() -> None:
+    claims = Claims(lambda *_: Holding(ONE, ONE))
+    one, other = a_live(SALE, settling=None), a_live(OTHER, settling=None)
+    assert not claims.claim([one, other])
+    assert claims.claim([one])
+    assert not claims.claim([other])
+    claims.release([SALE.order_hash, OTHER.order_hash])
+    assert claims.claim([other])
+    claims.hold_while_settling(a_live(OTHER, settling="other"))
+    claims.release([OTHER.order_hash])
+    assert not claims.claim([one])
+
+
 def test_claims_of_shards_that_others_hold_now_are_forgotten() -> None:
     claims = Claims(lambda *_: Holding(ONE, ONE))
     claims.hold_while_settling(a_live(SALE, settling="one"))
