@@ -211,6 +211,7 @@ class Tree:
     def __init__(self, folder: Path) -> None:
         self.folder = folder
         changed = {"E2E_CHAINS": "embedded", "TEST_WHOLE": "1", "PYTHONPATH": str(folder / "src")}
+        changed |= {"TEST_ORDER": "given"}  # near and quick tests first
         # Without bytecode each run would compile all modules anew.
         kept = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
         self._pytest = ForkedPytest(folder, kept | changed)
