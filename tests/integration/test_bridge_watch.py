@@ -13,7 +13,7 @@ from cambist.codecs.bridges.bridge_terms import BridgeKind
 from cambist.codecs.contracts.abi import uint_word
 from cambist.codecs.messages.vocabulary import OrderStatus
 from cambist.config.errors import ChainError, StoreUnavailable
-from cambist.engine.chain.port import At, Header, Log, LogFilter
+from cambist.engine.chain.port import At, Header, Log, LogFilter, Receipt
 from cambist.engine.store.rows import amount_of
 from cambist.engine.store.tables import BRIDGE_END
 from cambist.engine.store.units import new
@@ -21,7 +21,7 @@ from cambist.engine.trade.delta.bridge_desk import BridgeDesk
 from cambist.engine.trade.delta.bridging import bridge_rounds, delivery_watch
 from cambist.engine.trade.delta.bridging.arrivals import Arrival, fill_of
 from cambist.engine.trade.delta.orders.transfers import TransferState
-from support.chain.scripted_chain import tx
+from support.chain.scripted_chain import ScriptedChain, tx
 from support.delta.bridged_world import (
     ARRIVES,
     CONFIRMATIONS,
@@ -502,13 +502,15 @@ async def test_an_origin_that_is_away_is_asked_for_one_receipt_in_a_look(
     assert len(asked) == 1
 
 
+@pytest.mark.parametrize("is_there", [False, True], ids=["no receipt", "a receipt without logs"])
 async def test_a_node_that_lacks_a_receipt_loses_no_delivery_and_no_refund(
-    world: BridgedWorld, monkeypatch: pytest.MonkeyPatch
+    world: BridgedWorld, monkeypatch: pytest.MonkeyPatch, *, is_there: bool
 ) -> None:
     """Logs and receipts may come from different nodes, of which one is behind."""
 
-    async def lacks(_: bytes) -> None:
-        await trio.lowlevel.checkpoint()
+    async def lacks(tx_hash: bytes) -> Receipt | None:
+        found = await ScriptedChain.receipt(chain, tx_hash)
+        return replace(found, logs=()) if found is not None and is_there else None
 
     order, other = await world.placed(), await world.placed()
     sent = world.settles(order)
@@ -516,8 +518,9 @@ async def test_a_node_that_lacks_a_receipt_loses_no_delivery_and_no_refund(
     await world.looks()
     world.fills(sent)
     world.passes(world.destination, 2 * CONFIRMATIONS)
+    chain: ScriptedChain = world.destination
     with monkeypatch.context() as behind:
-        behind.setattr(world.destination, "receipt", lacks)
+        behind.setattr(chain, "receipt", lacks)
         with pytest.raises(ChainError, match="no receipt"):
             await world.looks()
     world.passes(world.destination, DEADLINE_BLOCKS)
@@ -526,8 +529,9 @@ async def test_a_node_that_lacks_a_receipt_loses_no_delivery_and_no_refund(
     world.refunds(PART)
     world.passes(world.origin, 2 * CONFIRMATIONS)
     await world.indexes()
+    chain = world.origin
     with monkeypatch.context() as behind:
-        behind.setattr(world.origin, "receipt", lacks)
+        behind.setattr(chain, "receipt", lacks)
         with pytest.raises(ChainError, match="no receipt"):
             await world.looks()
     await world.looks()
