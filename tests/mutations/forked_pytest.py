@@ -15,6 +15,7 @@ import sys
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from importlib import import_module
+from importlib.util import cache_from_source
 from pathlib import Path
 
 _LIBRARIES = (
@@ -39,6 +40,14 @@ class ForkedPytest:
             cwd=folder, env=environment, stdin=subprocess.PIPE, stdout=subprocess.PIPE,
         )  # fmt: skip
 
+    def close(self) -> None:
+        """End the process that forks."""
+        assert self._forking.stdin is not None
+        assert self._forking.stdout is not None
+        self._forking.stdin.close()
+        self._forking.wait()
+        self._forking.stdout.close()
+
     def run(self, arguments: Sequence[str], within_s: float) -> tuple[int, str]:
         """Exit code and output of a run. TimeoutError after so many seconds, at which it is killed."""
         stdin, stdout = self._forking.stdin, self._forking.stdout
@@ -54,6 +63,16 @@ class ForkedPytest:
         if not is_ended:
             raise TimeoutError
         return code, self._output.read_text(encoding="utf-8", errors="replace")
+
+
+def write_source(source: Path, text: str) -> None:
+    """Write a module between two runs; its bytecode of before is not valid any more.
+
+    Python itself compares only the size and the second of the last change: a fault of the same size that is
+    taken out within a second would stay.
+    """
+    source.write_text(text, encoding="utf-8")
+    Path(cache_from_source(str(source))).unlink(missing_ok=True)
 
 
 # --- The process that forks -------------------------------------------------------------------------------

@@ -26,7 +26,7 @@ from pathlib import Path
 from queue import Queue
 
 from mutations.drawing import contract_mutants, drawn, python_mutants, stages
-from mutations.forked_pytest import ForkedPytest
+from mutations.forked_pytest import ForkedPytest, write_source
 from mutations.mutants import (
     CONFTEST,
     CONTRACTS,
@@ -55,6 +55,7 @@ _OPTIONS = (
     "-q", "-x", "-p", "no:cacheprovider", "--tb=no", "-m", _MARKS,
     "-W", "ignore::pytest.PytestAssertRewriteWarning",
 )  # fmt: skip
+_QUICK = "tests/unit/crypto/test_addresses.py"
 UNENDING = "no end of "
 """Start of the detail where a run of tests does not end within its bound; the tests follow."""
 
@@ -130,7 +131,7 @@ class Bench:
     def __init__(self, folder: Path, workers: int, compiles: bool) -> None:
         self._workers = workers
         self._trees: Queue[Tree] = Queue()
-        self._trusted = {CONFTEST}  # every test that passes has read it
+        self._trusted = set[str]()
         first = shutil.copytree(ROOT, folder / "tree0", symlinks=True, ignore=_NOT_COPIED)
         if compiles:
             compiled(first / CONTRACTS, first / CONTRACTS / "artifacts")
@@ -176,7 +177,7 @@ class Bench:
         folder, source = tree.folder, tree.folder / mutant.path
         original = source.read_text(encoding="utf-8")
         try:
-            source.write_text(mutant.applied(original), encoding="utf-8")
+            write_source(source, mutant.applied(original))
             if mutant.is_of_contract:
                 compiled_again(folder / CONTRACTS, mutant.file, folder / CONTRACTS / "artifacts")
             verdict = Verdict(Outcome.SURVIVED)
@@ -188,7 +189,7 @@ class Bench:
         except ValueError as wrong:
             return Verdict(Outcome.BROKEN, str(wrong))
         finally:
-            source.write_text(original, encoding="utf-8")
+            write_source(source, original)
             if mutant.is_of_contract:
                 shutil.rmtree(folder / CONTRACTS)
                 shutil.copytree(self._pristine, folder / CONTRACTS)
@@ -196,6 +197,8 @@ class Bench:
 
     def _is_trusted(self, tree: "Tree", killer: str) -> bool:
         """Whether a test, named with or without its parameters, or files of tests pass without a fault."""
+        if killer == CONFTEST:  # any test reads it
+            return tree.tested([_QUICK], NEAR_S).outcome is Outcome.SURVIVED
         names = killer.removeprefix(UNENDING).partition("[")[0].split()
         if not self._trusted.issuperset(names):
             within_s = NEAR_S if killer.startswith(UNENDING) else ALL_S
@@ -212,9 +215,8 @@ class Tree:
         self.folder = folder
         changed = {"E2E_CHAINS": "embedded", "TEST_WHOLE": "1", "PYTHONPATH": str(folder / "src")}
         changed |= {"TEST_ORDER": "given"}  # near and quick tests first
-        # Without bytecode each run would compile all modules anew.
-        kept = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
-        self._pytest = ForkedPytest(folder, kept | changed)
+        changed |= {"PYTHONDONTWRITEBYTECODE": ""}  # else each run would compile all modules anew
+        self._pytest = ForkedPytest(folder, os.environ | changed)
 
     def tested(self, tests: Iterable[str], within_s: float) -> Verdict:
         """Verdict of these tests."""
