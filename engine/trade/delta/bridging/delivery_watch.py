@@ -364,7 +364,7 @@ class DeliveryWatch(BridgeRounds):
         read_to = min(after, final)
         # The courier may change an attestation at each await above. It drops one only while the nonce is
         # unused, so that no log is missed; for another nonce, `_searchable` begins the search anew.
-        reached |= {awaited.key: max(read_to, self._after.get(awaited.key, -1)) for awaited in wanted}
+        reached |= {awaited.key: max(read_to, self._after[awaited.key]) for awaited in wanted}
         if read_to == final >= 0:
             confirmed = await self._at(final)
             for awaited in wanted:
