@@ -18,7 +18,7 @@ from cambist.engine.store.rows import amount_of
 from cambist.engine.store.tables import BRIDGE_END
 from cambist.engine.store.units import new
 from cambist.engine.trade.delta.bridge_desk import BridgeDesk
-from cambist.engine.trade.delta.bridging import bridge_rounds, delivery_watch
+from cambist.engine.trade.delta.bridging import bridge_rounds, delivery_watch, refund_watch
 from cambist.engine.trade.delta.bridging.arrivals import Arrival, fill_of
 from cambist.engine.trade.delta.orders.transfers import TransferState
 from support.chain.scripted_chain import ScriptedChain, tx
@@ -451,6 +451,42 @@ async def test_a_node_that_answers_few_blocks_at_a_time_is_asked_for_fewer(world
     world.passes(world.origin, 30)
     await world.looks()
     assert await status(world, other) is _S.REFUNDED
+
+
+async def test_a_refund_many_ranges_after_the_failure_is_found_by_looks_that_follow_at_once(
+    world: BridgedWorld, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(bridge_rounds, "BRIDGE_RANGE_BLOCKS_MAX", 3)
+    monkeypatch.setattr(refund_watch, "BRIDGE_RANGES_PER_ROUND", 2)
+    await world.starts()
+    order = await world.placed()
+    world.settles(order)
+    world.passes(world.destination, DEADLINE_BLOCKS + CONFIRMATIONS)
+    await world.looks()
+    assert await status(world, order) is _S.REFUNDING
+    world.passes(world.origin, 60)
+    world.refunds(PART)
+    await world.indexes()
+    while await world.desk._refunds[world.origin.chain_id].look():
+        pass
+    await world.indexes()
+    assert await status(world, order) is _S.REFUNDED
+
+
+async def test_a_fill_many_ranges_after_the_transfer_is_found_by_looks_that_follow_at_once(
+    world: BridgedWorld, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(bridge_rounds, "BRIDGE_RANGE_BLOCKS_MAX", 1)
+    monkeypatch.setattr(delivery_watch, "BRIDGE_RANGES_PER_ROUND", 2)
+    await world.starts()
+    order = await world.placed()
+    sent = world.settles(order)
+    world.passes(world.destination, DEADLINE_BLOCKS - 2)
+    world.fills(sent)
+    await world.indexes()
+    while await world.desk._deliveries[world.destination.chain_id].look():
+        pass
+    assert await status(world, order) is _S.COMPLETED
 
 
 async def test_a_node_that_hides_a_fill_makes_no_transfer_fail(world: BridgedWorld) -> None:
