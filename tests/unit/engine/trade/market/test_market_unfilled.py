@@ -28,6 +28,7 @@ from support.venue.market_place import (
     ANYBODY,
     CHAIN_ID,
     KEYED,
+    MAKERS,
     NOW_MS,
     ONE,
     ROUTER,
@@ -265,6 +266,16 @@ async def test_what_is_filled_makes_room_and_a_drop_of_it_does_not(left: int, *,
         await build(shop)
     with pytest.raises(RateLimited):
         await build(shop)
+
+
+async def test_a_swap_that_is_filled_gives_back_its_makers_stock() -> None:
+    shop = a_shop()
+    for _ in range(2):
+        await build(shop)
+    assert shop.firm.stock.reserved(MAKERS[0], USDC, NOW_MS)[0] == 2
+    shop.chain.left[(1).to_bytes(32, "big")] = 1
+    await build(shop)
+    assert shop.firm.stock.reserved(MAKERS[0], USDC, NOW_MS)[0] == 2
 
 
 def test_of_a_filled_swap_the_stock_of_its_filled_quotes_alone_comes_back() -> None:
