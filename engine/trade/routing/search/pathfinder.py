@@ -217,12 +217,14 @@ class Pathfinder:
 
     def _network(self, wanted: SwapRequest) -> Network:
         index = self._index
-        if self._networks_version != index.version or len(self._networks) >= NETWORKS_MAX:
+        if self._networks_version != index.version:
             self._networks.clear()
             self._networks_version = index.version
         key = wanted.src_token, wanted.dest_token, wanted.side, wanted.only, wanted.without, wanted.route
         network = self._networks.get(key)
         if network is None:
+            if len(self._networks) >= NETWORKS_MAX:
+                self._networks.clear()
             network = self._networks[key] = self._new_network(wanted)
         return network
 
@@ -249,12 +251,14 @@ class Pathfinder:
             is_path = 2 <= len(route) <= limits.ROUTE_TOKENS_MAX and len({*route}) == len(route)
             return (route,) if is_path and (route[0], route[-1]) == (src, dest) else ()
         index = self._index
-        if self._paths_topology != index.topology or len(self._paths) >= NETWORKS_MAX:
+        if self._paths_topology != index.topology:
             self._paths.clear()
             self._paths_topology = index.topology
         key = src, dest, makers
         paths = self._paths.get(key)
         if paths is None:
+            if len(self._paths) >= NETWORKS_MAX:
+                self._paths.clear()
             around = self._around(makers)
             paths = self._paths[key] = find_paths(src, dest, around)
         return paths

@@ -301,20 +301,26 @@ def test_a_plan_follows_the_books() -> None:
     assert _ways(over_dai) == [(WETH, DAI, USDC)]
 
 
-def test_paths_are_found_anew_for_other_pairs_alone_and_networks_for_other_books(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    made = {"find_paths": 0, "pairs_apart": 0}
+@pytest.fixture
+def made(monkeypatch: pytest.MonkeyPatch) -> dict[str, int]:
+    """Numbers of calls that make paths and networks."""
+    counts = {"find_paths": 0, "pairs_apart": 0}
 
     def counting(name: str, function: Any) -> Any:
         def counted(*arguments: Any) -> Any:
-            made[name] += 1
+            counts[name] += 1
             return function(*arguments)
 
         return counted
 
-    for name in made:
+    for name in counts:
         monkeypatch.setattr(pathfinder, name, counting(name, getattr(pathfinder, name)))
+    return counts
+
+
+def test_paths_are_found_anew_for_other_pairs_alone_and_networks_for_other_books(
+    made: dict[str, int],
+) -> None:
     index = an_index(ALPHA)
     finder = Pathfinder(index, WETH)
     for change, paths, networks in (
@@ -325,6 +331,16 @@ def test_paths_are_found_anew_for_other_pairs_alone_and_networks_for_other_books
         index.put(change)
         assert finder.find(SOLD) == finder.find(SOLD)
         assert made == {"find_paths": paths, "pairs_apart": networks}
+
+
+def test_no_more_paths_and_networks_are_kept_than_a_bound(
+    made: dict[str, int], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(pathfinder, "NETWORKS_MAX", 2)
+    finder = Pathfinder(an_index(ALPHA, USDC_DAI), WETH)
+    for dest, count in ((USDC, 1), (DAI, 2), (USDC, 2), (DAI, 2), (WBTC, 3), (USDC, 4)):
+        finder.find(_with(SOLD, dest_token=dest))
+        assert made == {"find_paths": count, "pairs_apart": count}
 
 
 def test_the_best_rate_is_that_of_the_best_path_and_no_amount_is_better() -> None:
