@@ -156,7 +156,7 @@ def decode_transaction(raw: bytes) -> ReceivedTransaction:
         raise InvalidInput(field="transaction", expected="a signed transaction", got="nothing")
     # A legacy transaction is an RLP list, whose first byte is 0xC0 or more; a first byte of 0 names no kind.
     kind = LEGACY if first[0] >= 0xC0 else first[0]
-    if kind not in _MEMBERS or (kind == LEGACY and first[0] < 0xC0):
+    if kind not in _MEMBERS or first[0] == LEGACY:
         raise InvalidInput(field="transaction", expected="kind 0, 1 or 2", got=f"0x{first.hex()}")
     items = rlp.as_list(
         rlp.decode(raw[1:] if kind else raw), "transaction", _MEMBERS[kind] + _SIGNATURE_ITEMS

@@ -45,7 +45,7 @@ class _Buffers(threading.local):
         self.public_key = _ffi.new("secp256k1_pubkey *")
         self.point65 = _ffi.new("unsigned char[65]")
         self.point65_view = _ffi.buffer(self.point65)
-        self.point_length = _ffi.new("size_t *", 65)
+        self.point_length = _ffi.new("size_t *")
 
 
 _buffers = _Buffers()

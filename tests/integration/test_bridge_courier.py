@@ -8,6 +8,7 @@ from typing import Any
 import msgspec
 import pytest
 import trio
+import trio.testing
 from msgspec import Struct
 from msgspec.structs import replace
 
@@ -33,6 +34,7 @@ from cambist.engine.trade.delta.bridging.courier import Courier, WantedAttestati
 from cambist.engine.trade.delta.bridging.origins import BurnedMessage
 from cambist.engine.trade.delta.orders.transfers import key_of
 from support.chain.bridge_logs import BURN, MESSAGE, SENT, TRANSMITTER
+from support.patience import until
 from support.server.scripted_server import Caller, scripted_server
 
 NONCE = b"\x21" * 32
@@ -215,6 +217,17 @@ async def test_a_message_is_handed_in_once_it_is_attested_and_once(scene: Scene)
     assert len(scene.service.asked) == 2
     told = scene.courier.statistics()
     assert (told.waiting, told.attested, told.handed_in, told.failed) == (0, 1, 1, 0)
+
+
+async def test_a_message_is_attested_at_once_though_no_other_was_wanted_before(scene: Scene) -> None:
+    scene.courier.want({})
+    scene.service.body = an_answer(attested())
+    async with trio.open_nursery() as nursery:
+        await nursery.start(scene.courier.run)
+        await trio.testing.wait_all_tasks_blocked()
+        scene.courier.want(WANTED)
+        await until(lambda: scene.courier.attested(KEY) is not None)
+        nursery.cancel_scope.cancel()
 
 
 async def test_a_try_that_came_to_nothing_is_followed_by_some_others(scene: Scene) -> None:

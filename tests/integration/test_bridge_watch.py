@@ -13,15 +13,15 @@ from cambist.codecs.bridges.bridge_terms import BridgeKind
 from cambist.codecs.contracts.abi import uint_word
 from cambist.codecs.messages.vocabulary import OrderStatus
 from cambist.config.errors import ChainError, StoreUnavailable
-from cambist.engine.chain.port import At, Header, Log, LogFilter
+from cambist.engine.chain.port import At, Header, Log, LogFilter, Receipt
 from cambist.engine.store.rows import amount_of
 from cambist.engine.store.tables import BRIDGE_END
 from cambist.engine.store.units import new
 from cambist.engine.trade.delta.bridge_desk import BridgeDesk
-from cambist.engine.trade.delta.bridging import bridge_rounds, delivery_watch
+from cambist.engine.trade.delta.bridging import bridge_rounds, delivery_watch, refund_watch
 from cambist.engine.trade.delta.bridging.arrivals import Arrival, fill_of
 from cambist.engine.trade.delta.orders.transfers import TransferState
-from support.chain.scripted_chain import tx
+from support.chain.scripted_chain import ScriptedChain, tx
 from support.delta.bridged_world import (
     ARRIVES,
     CONFIRMATIONS,
@@ -453,6 +453,42 @@ async def test_a_node_that_answers_few_blocks_at_a_time_is_asked_for_fewer(world
     assert await status(world, other) is _S.REFUNDED
 
 
+async def test_a_refund_many_ranges_after_the_failure_is_found_by_looks_that_follow_at_once(
+    world: BridgedWorld, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(bridge_rounds, "BRIDGE_RANGE_BLOCKS_MAX", 3)
+    monkeypatch.setattr(refund_watch, "BRIDGE_RANGES_PER_ROUND", 2)
+    await world.starts()
+    order = await world.placed()
+    world.settles(order)
+    world.passes(world.destination, DEADLINE_BLOCKS + CONFIRMATIONS)
+    await world.looks()
+    assert await status(world, order) is _S.REFUNDING
+    world.passes(world.origin, 60)
+    world.refunds(PART)
+    await world.indexes()
+    while await world.desk._refunds[world.origin.chain_id].look():
+        pass
+    await world.indexes()
+    assert await status(world, order) is _S.REFUNDED
+
+
+async def test_a_fill_many_ranges_after_the_transfer_is_found_by_looks_that_follow_at_once(
+    world: BridgedWorld, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(bridge_rounds, "BRIDGE_RANGE_BLOCKS_MAX", 1)
+    monkeypatch.setattr(delivery_watch, "BRIDGE_RANGES_PER_ROUND", 2)
+    await world.starts()
+    order = await world.placed()
+    sent = world.settles(order)
+    world.passes(world.destination, DEADLINE_BLOCKS - 2)
+    world.fills(sent)
+    await world.indexes()
+    while await world.desk._deliveries[world.destination.chain_id].look():
+        pass
+    assert await status(world, order) is _S.COMPLETED
+
+
 async def test_a_node_that_hides_a_fill_makes_no_transfer_fail(world: BridgedWorld) -> None:
     """The pool's own state says that the deposit is filled."""
     order = await world.placed()
@@ -484,13 +520,33 @@ async def test_an_outage_of_the_destination_delays_and_loses_nothing(world: Brid
     assert await status(world, order) is _S.COMPLETED
 
 
-async def test_a_node_that_lacks_a_receipt_loses_no_delivery_and_no_refund(
+async def test_an_origin_that_is_away_is_asked_for_one_receipt_in_a_look(
     world: BridgedWorld, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked: list[bytes] = []
+
+    async def away(tx_hash: bytes) -> None:
+        asked.append(tx_hash)
+        await trio.lowlevel.checkpoint()
+        raise ChainError("no answer")
+
+    for _ in range(3):
+        world.settles(await world.placed())
+    await world.indexes()
+    monkeypatch.setattr(world.origin, "receipt", away)
+    await world.glances()
+    assert len(asked) == 1
+
+
+@pytest.mark.parametrize("is_there", [False, True], ids=["no receipt", "a receipt without logs"])
+async def test_a_node_that_lacks_a_receipt_loses_no_delivery_and_no_refund(
+    world: BridgedWorld, monkeypatch: pytest.MonkeyPatch, *, is_there: bool
 ) -> None:
     """Logs and receipts may come from different nodes, of which one is behind."""
 
-    async def lacks(_: bytes) -> None:
-        await trio.lowlevel.checkpoint()
+    async def lacks(tx_hash: bytes) -> Receipt | None:
+        found = await ScriptedChain.receipt(chain, tx_hash)
+        return replace(found, logs=()) if found is not None and is_there else None
 
     order, other = await world.placed(), await world.placed()
     sent = world.settles(order)
@@ -498,8 +554,9 @@ async def test_a_node_that_lacks_a_receipt_loses_no_delivery_and_no_refund(
     await world.looks()
     world.fills(sent)
     world.passes(world.destination, 2 * CONFIRMATIONS)
+    chain: ScriptedChain = world.destination
     with monkeypatch.context() as behind:
-        behind.setattr(world.destination, "receipt", lacks)
+        behind.setattr(chain, "receipt", lacks)
         with pytest.raises(ChainError, match="no receipt"):
             await world.looks()
     world.passes(world.destination, DEADLINE_BLOCKS)
@@ -508,8 +565,9 @@ async def test_a_node_that_lacks_a_receipt_loses_no_delivery_and_no_refund(
     world.refunds(PART)
     world.passes(world.origin, 2 * CONFIRMATIONS)
     await world.indexes()
+    chain = world.origin
     with monkeypatch.context() as behind:
-        behind.setattr(world.origin, "receipt", lacks)
+        behind.setattr(chain, "receipt", lacks)
         with pytest.raises(ChainError, match="no receipt"):
             await world.looks()
     await world.looks()

@@ -10,10 +10,11 @@
     statement   a call, an assignment to a member, a raise, a continue or a break is dropped; an assignment
                 in a constructor stays, since any use of the object fails without it
 
-A fault stands in the body of a function. Annotations, decorators, defaults, log lines, assertions, members of
-errors, formatted texts and values that only these show have none. Functions that only describe (`__repr__`,
-`statistics`) have none, and neither have counters that only these read, turns of the event loop
-(`checkpoint`), nor the bound of a choice that is the same on both sides of it, such as `a if a < b else b`.
+A fault stands in the body of a function. Annotations, decorators, defaults, log lines, assertions (the
+`strict` of a zip is one), members of errors, formatted texts and values that only these show have none.
+Functions that only describe (`__repr__`, `statistics`) have none, and neither have counters that only these
+read, turns of the event loop (`checkpoint`) and the tests whether one is due, nor the bound of a choice that
+is the same on both sides of it, such as `a if a < b else b`.
 """
 
 import ast
@@ -61,7 +62,8 @@ _PRODUCTS = {"mul_div_up", "mul_div_down"}
 """Functions whose first two arguments are factors."""
 _NUMBER_MAX = 10_000  # a larger one is a sentinel or a bound
 _PLAIN = (ast.Name, ast.Attribute)
-_NO_ARGUMENTS = {"isinstance", "issubclass", "cast", "min", "max", "compare_digest"}
+_NO_ARGUMENTS = {"isinstance", "issubclass", "cast"}
+_NO_ARGUMENTS |= {"min", "max", "compare_digest", "between", "pair_version", "barred"}  # equal in rights
 
 
 def python_faults(source: str) -> list[Edit]:
@@ -155,8 +157,8 @@ class _Faults:
                 yield self._edit(node, str(value - 1))
 
     def _of_call(self, function: ast.expr, arguments: list[ast.expr]) -> Iterator[Edit]:
-        name = function.id if isinstance(function, ast.Name) else ""
-        if name in _CHOSEN:
+        name = getattr(function, "id", getattr(function, "attr", ""))
+        if isinstance(function, ast.Name) and name in _CHOSEN:
             yield self._edit(function, _CHOSEN[name])
         if name in _NO_ARGUMENTS:
             return
@@ -232,12 +234,13 @@ def _counters(owner: ast.ClassDef) -> set[str]:
 
 
 def _worded(function: ast.AST) -> set[ast.AST]:
-    """Assignments in a function to names that only errors, texts, log lines and such assignments read."""
-    assigned = {
-        node: node.targets[0].id
-        for node in ast.walk(function)
-        if isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Name)
-    }
+    """Assignments in a function to names that only errors, texts, silent nodes and such assignments read."""
+    assigned: dict[ast.AST, str] = {}
+    for node in ast.walk(function):
+        if isinstance(node, ast.Assign | ast.AugAssign):
+            target = node.target if isinstance(node, ast.AugAssign) else node.targets[0]
+            if isinstance(target, ast.Name):
+                assigned[node] = target.id
     reads = [node for node in ast.walk(function) if isinstance(node, ast.Name) and not _is_stored(node)]
     silent = {node for node in ast.walk(function) if isinstance(node, ast.Raise) or _is_silent(node)}
     found: set[ast.AST] = set()
@@ -255,9 +258,16 @@ def _is_stored(node: ast.Name) -> bool:
 
 
 def _is_silent(node: ast.AST) -> bool:
-    """Whether a node is an assertion, a formatted text, a log line, or a turn of the event loop."""
+    """Whether a node is an assertion, a formatted text, a log line, or a turn of the event loop.
+
+    A test of which the only outcome is such a node is silent too.
+    """
     if isinstance(node, ast.Assert | ast.JoinedStr):
         return True
+    if isinstance(node, ast.keyword):
+        return node.arg == "strict"
+    if isinstance(node, ast.If) and not node.orelse:
+        return all(map(_is_silent, node.body))
     call = node.value if isinstance(node, ast.Expr) else node
     call = call.value if isinstance(call, ast.Await) else call
     function = call.func if isinstance(call, ast.Call) else None

@@ -15,8 +15,6 @@ is 1 if the tests miss an attack, or kill less than 95 % of another list.
 import argparse
 import os
 import shutil
-import signal
-import subprocess
 import sys
 import tempfile
 import time
@@ -28,6 +26,7 @@ from pathlib import Path
 from queue import Queue
 
 from mutations.drawing import contract_mutants, drawn, python_mutants, stages
+from mutations.forked_pytest import ForkedPytest, write_source
 from mutations.mutants import (
     CONFTEST,
     CONTRACTS,
@@ -52,6 +51,11 @@ ALL_S = 4 * STORY_S
 
 _NOT_COPIED = shutil.ignore_patterns(".*", "node_modules", "__pycache__", "results", "dist")
 _MARKS = "not anvil and not oracle and not browser and not long"
+_OPTIONS = (
+    "-q", "-x", "-p", "no:cacheprovider", "--tb=no", "-m", _MARKS,
+    "-W", "ignore::pytest.PytestAssertRewriteWarning",
+)  # fmt: skip
+_QUICK = "tests/unit/crypto/test_addresses.py"
 UNENDING = "no end of "
 """Start of the detail where a run of tests does not end within its bound; the tests follow."""
 
@@ -126,15 +130,15 @@ class Bench:
 
     def __init__(self, folder: Path, workers: int, compiles: bool) -> None:
         self._workers = workers
-        self._trees: Queue[Path] = Queue()
-        self._trusted = {CONFTEST}  # every test that passes has read it
+        self._trees: Queue[Tree] = Queue()
+        self._trusted = set[str]()
         first = shutil.copytree(ROOT, folder / "tree0", symlinks=True, ignore=_NOT_COPIED)
         if compiles:
             compiled(first / CONTRACTS, first / CONTRACTS / "artifacts")
         self._pristine = shutil.copytree(first / CONTRACTS, folder / "contracts")
-        self._trees.put(first)
+        self._trees.put(Tree(first))
         for number in range(1, workers):
-            self._trees.put(shutil.copytree(first, folder / f"tree{number}", symlinks=True))
+            self._trees.put(Tree(shutil.copytree(first, folder / f"tree{number}", symlinks=True)))
 
     def judged(self, listed: Iterator[Judged], count: int | None) -> list[Verdict]:
         """Verdicts on mutants, each printed.
@@ -168,56 +172,60 @@ class Bench:
             say(f"file = \"{mutant.file}\"\nold = '''\n{mutant.old}'''\nnew = '''\n{mutant.new}'''")
         return verdict
 
-    def _with_fault(self, tree: Path, mutant: Mutant, runs: Sequence[Sequence[Path]]) -> Verdict:
+    def _with_fault(self, tree: "Tree", mutant: Mutant, runs: Sequence[Sequence[Path]]) -> Verdict:
         """Verdict of the tests while the fault is planted in a tree."""
-        source = tree / mutant.path
+        folder, source = tree.folder, tree.folder / mutant.path
         original = source.read_text(encoding="utf-8")
         try:
-            source.write_text(mutant.applied(original), encoding="utf-8")
+            write_source(source, mutant.applied(original))
             if mutant.is_of_contract:
-                compiled_again(tree / CONTRACTS, mutant.file, tree / CONTRACTS / "artifacts")
+                compiled_again(folder / CONTRACTS, mutant.file, folder / CONTRACTS / "artifacts")
             verdict = Verdict(Outcome.SURVIVED)
             for number, tests in enumerate(runs):
                 if tests and verdict.outcome is Outcome.SURVIVED:
-                    verdict = tested(tree, map(str, tests), NEAR_S if number + 1 < len(runs) else ALL_S)
+                    verdict = tree.tested(map(str, tests), NEAR_S if number + 1 < len(runs) else ALL_S)
         except NotCompiled as wrong:
             return Verdict(Outcome.REFUSED, f"{wrong}".strip())
         except ValueError as wrong:
             return Verdict(Outcome.BROKEN, str(wrong))
         finally:
-            source.write_text(original, encoding="utf-8")
+            write_source(source, original)
             if mutant.is_of_contract:
-                shutil.rmtree(tree / CONTRACTS)
-                shutil.copytree(self._pristine, tree / CONTRACTS)
+                shutil.rmtree(folder / CONTRACTS)
+                shutil.copytree(self._pristine, folder / CONTRACTS)
         return verdict
 
-    def _is_trusted(self, tree: Path, killer: str) -> bool:
+    def _is_trusted(self, tree: "Tree", killer: str) -> bool:
         """Whether a test, named with or without its parameters, or files of tests pass without a fault."""
+        if killer == CONFTEST:  # any test reads it
+            return tree.tested([_QUICK], NEAR_S).outcome is Outcome.SURVIVED
         names = killer.removeprefix(UNENDING).partition("[")[0].split()
         if not self._trusted.issuperset(names):
             within_s = NEAR_S if killer.startswith(UNENDING) else ALL_S
-            if tested(tree, names, within_s).outcome is not Outcome.SURVIVED:
+            if tree.tested(names, within_s).outcome is not Outcome.SURVIVED:
                 return False
             self._trusted.update(names)
         return True
 
 
-def tested(tree: Path, tests: Iterable[str], within_s: float) -> Verdict:
-    """Verdict of these tests on the package and artifacts of a tree."""
-    named = [*tests]
-    pytest = (sys.executable, "-m", "pytest", "-q", "-x", "-p", "no:cacheprovider", "--tb=no", "-m", _MARKS)
-    environment = os.environ | {"E2E_CHAINS": "embedded", "TEST_WHOLE": "1", "PYTHONPATH": str(tree / "src")}
-    with subprocess.Popen(
-        [*pytest, *named],
-        cwd=tree, env=environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
-        start_new_session=True,
-    ) as running:  # fmt: skip
+class Tree:
+    """A copy of the tree, and the runs of tests on its package and artifacts."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        changed = {"E2E_CHAINS": "embedded", "TEST_WHOLE": "1", "PYTHONPATH": str(folder / "src")}
+        changed |= {"TEST_ORDER": "given"}  # near and quick tests first
+        changed |= {"PYTHONDONTWRITEBYTECODE": ""}  # else each run would compile all modules anew
+        self._pytest = ForkedPytest(folder, os.environ | changed)
+
+    def tested(self, tests: Iterable[str], within_s: float) -> Verdict:
+        """Verdict of these tests."""
+        named = [*tests]
         try:
-            output, _ = running.communicate(timeout=within_s)
-        except subprocess.TimeoutExpired:
-            os.killpg(running.pid, signal.SIGKILL)  # the processes that tests have started, too
+            code, output = self._pytest.run([*_OPTIONS, *named], within_s)
+        except TimeoutError:
             return Verdict(Outcome.KILLED, f"{UNENDING}{' '.join(named)}")
-    return verdict_of(running.returncode, output)
+        return verdict_of(code, output)
 
 
 def say(line: str) -> None:

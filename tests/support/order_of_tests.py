@@ -1,7 +1,8 @@
 """Order and draw of the tests.
 
-TEST_ORDER=reverse turns each file round, TEST_ORDER=7 shuffles files and their tests. Each test makes what it
-needs, so that any order passes; the same number gives the same order again.
+TEST_ORDER=reverse turns each file round, TEST_ORDER=7 shuffles files and their tests, TEST_ORDER=given keeps
+the order of the command line. Each test makes what it needs, so that any order passes; the same number gives
+the same order again.
 
 A run of the whole suite takes a draw, by its order: one in n of the parameters of a test marked `one_of(n)`,
 one kind of chain for each story, a pair of databases, a quarter of the files whose tests are marked `seldom`.
@@ -40,6 +41,8 @@ def is_drawn() -> bool:
 
 def arrange(items: list[pytest.Item]) -> None:
     """Put tests in order, file by file; short files come last, which keep all workers busy to the end."""
+    if ORDER == "given":
+        return
     if ORDER == "reverse":
         items.reverse()
     items.sort(key=_place)

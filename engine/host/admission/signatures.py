@@ -81,7 +81,7 @@ class SignatureBudget:
         """Take units from the caller's budget until this request holds one unit for each of its signatures.
 
         Args:
-            count: number of signatures of the request that will be checked, above 0.
+            count: number of signatures of the request that will be checked.
 
         Raises:
             RateLimited: the caller has too few units; the error has the seconds until a retry.

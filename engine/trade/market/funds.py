@@ -55,7 +55,7 @@ class SwapFunds(Struct, frozen=True):
         if ticket.src_token == NATIVE_TOKEN:
             balance = await self.chain.balance(ticket.user)
             _check_balance(balance, ticket.src_amount)
-            return ShownFunds(Stake.NOTHING, balance)
+            return ShownFunds(stake=Stake.NOTHING, balance=balance)
         check_words(ticket.permit, ticket.user, self.router, "permit")
         permit2 = b""
         if needs_permit2(ticket.permit):
@@ -86,7 +86,7 @@ class SwapFunds(Struct, frozen=True):
         _check_balance(held, ticket.src_amount)
         check_taking(taking, answers, now_s=header.time_s, has_part=True)
         stake = Stake.CONSENT if is_signed(ticket.permit, answers) else Stake.ALLOWANCE
-        return ShownFunds(stake, held)
+        return ShownFunds(stake=stake, balance=held)
 
 
 def _check_balance(has: int, needed: int) -> None:

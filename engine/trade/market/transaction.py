@@ -169,7 +169,7 @@ async def order_transaction(
         ServiceUnavailable: the chain does not answer, or the price of gas is unknown.
     """
     # Takes units for all orders before the first signature is checked.
-    signatures.begin(max(len(body.orders or ()), 1))
+    signatures.begin(len(body.orders or ()))
     swap = read_order_swap(served, body, fees, now_ms)
     gas_price = _gas_price(served, query)
     if query.ignore_checks:

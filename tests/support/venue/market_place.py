@@ -50,7 +50,7 @@ from cambist.engine.trade.quote.ask import FeeRules
 from cambist.engine.trade.quote.market_price import market_route
 from cambist.engine.trade.routing.firm.firm_parts import HeldQuote
 from cambist.engine.trade.routing.firm.firm_route import FilledHop, FirmRoute, SignedFill
-from cambist.engine.trade.routing.firm.stock import Claimant, StockShares
+from cambist.engine.trade.routing.firm.stock import Claimant, StockClaim, StockShares
 from cambist.engine.trade.routing.search.pathfinder import NoPlanReason
 from cambist.engine.trade.routing.search.plan import HopPlan, MakerShare, PathPlan, RoutePlan, SwapRequest
 from cambist.engine.trade.routing.tokens import TokenTable
@@ -238,7 +238,9 @@ class WillingDesk:
         if self.has_no_share and claimant is not None:
             raise RateLimited("nothing left")
         digest32 = len(self.asked).to_bytes(32, "big")
-        held.append(HeldQuote(self._expiry_s, self._maker, digest32, ONE))
+        claim = self.stock.claim(None, MAKERS[0], wanted.dest_token, 1, NOW_MS)
+        assert isinstance(claim, StockClaim)
+        held.append(HeldQuote(self._expiry_s, self._maker, digest32, ONE, claim))
         sells = plan.side is Side.SELL
         gives = sum(path.hops[0].src_amount for path in plan.paths)
         gets = sum(path.hops[-1].dest_amount for path in plan.paths)

@@ -141,6 +141,16 @@ def test_what_is_signed_is_read_back(tx: Transaction) -> None:
     assert sign_transaction(tx, KEY) == signed
 
 
+def test_a_transaction_with_an_access_list_and_one_price_is_read() -> None:
+    members = items_of(sign_transaction(TX, KEY).raw)[:-3]
+    del members[2]  # the tip
+    rs64, y_parity = KEY.sign(keccak256(b"\1" + rlp.encode(members)))
+    r, s = int.from_bytes(rs64[:32], "big"), int.from_bytes(rs64[32:], "big")
+    read = decode_transaction(b"\1" + rlp.encode([*members, y_parity, r, s]))
+    assert read.transaction == msgspec.structs.replace(TX, tip_wei=TX.fee_max_wei)
+    assert (read.sender, read.kind, read.v) == (KEY.address, ACCESS_LIST, y_parity)
+
+
 @pytest.mark.parametrize(
     "raw", [sign_transaction(TX, KEY).raw, bytes.fromhex(EIP155_EXAMPLE)], ids=["dynamic fee", "legacy"]
 )

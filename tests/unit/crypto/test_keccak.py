@@ -2,13 +2,35 @@
 
 import threading
 from collections.abc import Callable
+from typing import Any
 
 import pytest
+from Crypto.Hash import keccak as pycryptodome
 
 from cambist.crypto import keccak
 from cambist.crypto.keccak import KECCAK_EMPTY, keccak256, keccak256_public
 
 Maker = Callable[[], Callable[[bytes], bytes] | None]
+LIBRARY: Any = pycryptodome._raw_keccak_lib
+
+
+class RefusesOnce:
+    """pycryptodome's library, one call of which returns an error and writes nothing.
+
+    Args:
+        function: name of the function that refuses.
+        answered: number of calls of that function that are answered before.
+    """
+
+    def __init__(self, function: str, answered: int) -> None:
+        self._function, self._answered = function, answered
+
+    def __getattr__(self, name: str) -> Any:
+        return self._counted if name == self._function else getattr(LIBRARY, name)
+
+    def _counted(self, *arguments: Any) -> Any:
+        self._answered -= 1
+        return 1 if self._answered == -1 else getattr(LIBRARY, self._function)(*arguments)
 
 
 def test_fast_form_is_in_use() -> None:
@@ -62,6 +84,35 @@ def test_threads_do_not_disturb_one_another(make: Maker) -> None:
     for thread in threads:
         thread.join()
     assert not wrong
+
+
+@pytest.mark.parametrize(
+    ("make", "function"),
+    [
+        (keccak.one_shot, "keccak_oneshot"),
+        (keccak.reused_state, "keccak_reset"),
+        (keccak.reused_state, "keccak_absorb"),
+        (keccak.reused_state, "keccak_digest"),
+    ],
+)
+def test_a_digest_that_the_library_refuses_is_the_public_forms(
+    make: Maker, function: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(pycryptodome, "_raw_keccak_lib", RefusesOnce(function, 1))
+    form = make()
+    assert form is not None
+    assert [form(data) for data in (b"one", b"two", b"three")] == [
+        keccak256_public(data) for data in (b"one", b"two", b"three")
+    ]
+
+
+@pytest.mark.parametrize("answered", [0, 1])
+def test_a_typed_digest_of_which_the_library_refuses_either_step_is_the_public_forms(
+    answered: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(pycryptodome, "_raw_keccak_lib", RefusesOnce("keccak_oneshot", answered))
+    digest = keccak.typed_digest(b"\x19\x01" + bytes(32))
+    assert digest(b"data") == keccak256_public(b"\x19\x01" + bytes(32) + keccak256_public(b"data"))
 
 
 def raising(data: bytes) -> bytes:

@@ -229,6 +229,48 @@ def test_a_hostile_document_ends() -> None:
         hash_typed_data(atomic("uint8" + "[]" * 5_000, []))
 
 
+def nested(name: str, type_name: str, structs: int) -> dict[str, Any]:
+    """A document of so many structs in one another, the last without a value."""
+    value: Any = None
+    for _ in range(structs):
+        value = {"next": [value] if type_name.endswith("[]") else value}
+    types = {name: [{"name": "next", "type": type_name}]}
+    return {"types": types, "primaryType": name, "domain": {}, "message": value}
+
+
+def members(count: int) -> dict[str, Any]:
+    many = {f"S{index}": [{"name": "x", "type": "uint8"}] for index in range(count)}
+    return {"types": many, "primaryType": "S0", "domain": {}, "message": {"x": 1}}
+
+
+def long_type(last: str) -> dict[str, Any]:
+    """A document of 23 arrays in one another; the type has 247 characters and those of the last brackets."""
+    value: Any = 1
+    for _ in range(23):
+        value = [value]
+    return atomic("uint8" + "[000000001]" * 22 + last, value)
+
+
+@pytest.mark.parametrize(
+    ("last", "first"),
+    [
+        (atomic("uint8[]", [1] * 99_999), atomic("uint8[]", [1] * 100_000)),
+        (atomic("uint8" + "[]" * 31, []), atomic("uint8" + "[]" * 32, [])),
+        (members(1_024), members(1_025)),
+        (nested("A", "A", 33), nested("A", "A", 34)),
+        (nested("A", "A[]", 17), nested("A", "A[]", 18)),
+        (long_type("[0000001]"), long_type("[00000001]")),
+    ],
+    ids=["values", "arrays", "members", "structs in structs", "structs in arrays", "text of a type"],
+)
+def test_a_document_at_a_bound_is_hashed_and_one_beyond_is_refused(
+    last: dict[str, Any], first: dict[str, Any]
+) -> None:
+    assert len(hash_typed_data(last).digest) == 32
+    with pytest.raises(InvalidInput):
+        hash_typed_data(first)
+
+
 def test_a_domain_type_that_is_there_but_empty_counts() -> None:
     document = atomic("uint8", 1)
     document["types"]["EIP712Domain"] = []

@@ -124,6 +124,11 @@ def test_of_a_purchase_the_maker_amount_is_fixed_and_the_other_above_zero() -> N
     assert checked(written(an_order(taker_amount=7)), PURCHASE).order.taker_amount == 7
 
 
+def test_the_largest_amount_that_the_contract_can_multiply_is_taken() -> None:
+    most = limits.UINT256_MAX // (10**18 + 1)
+    assert checked(written(an_order(maker_amount=most))).order.maker_amount == most
+
+
 @pytest.mark.parametrize(
     ("changed", "field"),
     [

@@ -176,6 +176,16 @@ def test_one_user_however_often_it_asks_is_one_asker() -> None:
     assert serve(health, range(4, 10), is_served=True) == [0] * 6
 
 
+def test_of_too_many_askers_the_one_that_asked_longest_ago_is_forgotten() -> None:
+    """The first user asks again: the next one takes the place of a user that was served."""
+    health = a_health()
+    serve(health, range(1), is_served=False)
+    serve(health, range(10, 20), is_served=True)
+    assert serve(health, range(1, 10), is_served=False) == [0] * 9
+    assert serve(health, range(1), is_served=False) == [0]
+    assert serve(health, range(20, 21), is_served=False) == [NOW_MS + limits.MAKER_UNSERVING_S * 1_000]
+
+
 def test_a_probe_ends_a_rest_and_the_next_one_is_longer_all_the_same() -> None:
     health = a_health()
     faults(health, 3)
@@ -189,9 +199,11 @@ def test_what_is_released_is_forgotten() -> None:
     health = a_health()
     faults(health, 3)
     health.bounds.refused(WETH, USDC, 10, NOW_MS)
+    serve(health, range(9), is_served=False)
     health.release()
     told = health.report(NOW_MS)
     assert (told.maker, told.pairs, told.bounds) == (QuoteHealth(0, 100, {}, 0), (), {})
+    assert serve(health, range(9, 10), is_served=False) == [0]
     assert faults(health, 2) == [NO_RESTS] * 2
 
 
@@ -222,8 +234,8 @@ def test_the_worst_pairs_are_told_first_and_clean_ones_not_at_all() -> None:
 def test_pairs_are_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(limits, "MAKER_ENTRIES_MAX", 3)
     health = a_health()
-    for number in range(5):
+    for number in (0, 1, 2, 3, 2, 4, 5):
         health.record(bytes([number]) * 20, WETH, FirmFault.LATE, NOW_MS, next(CALLERS))
     assert {pair.one for pair in health.report(NOW_MS).pairs} == {
-        bytes([number]) * 20 for number in (2, 3, 4)
+        bytes([number]) * 20 for number in (2, 4, 5)
     }

@@ -296,7 +296,7 @@ class DeliveryWatch(BridgeRounds):
         if awaited.kind is BridgeKind.ACROSS and origin.spoke_pool is not None:
             found = deposit_in(receipt.logs, sent, parties, origin.spoke_pool)
         elif awaited.kind is BridgeKind.CCTP and origin.transmitter is not None:
-            domains = (-1 if origin.domain is None else origin.domain), self._place.domain or 0
+            domains = _domain(origin), _domain(self._place)
             found = burn_in(receipt.logs, sent, parties, origin.transmitter, domains)
         if found is None:
             return "the configured contracts of the bridge show no such transfer on the origin"
@@ -364,7 +364,7 @@ class DeliveryWatch(BridgeRounds):
         read_to = min(after, final)
         # The courier may change an attestation at each await above. It drops one only while the nonce is
         # unused, so that no log is missed; for another nonce, `_searchable` begins the search anew.
-        reached |= {awaited.key: max(read_to, self._after.get(awaited.key, -1)) for awaited in wanted}
+        reached |= {awaited.key: max(read_to, self._after[awaited.key]) for awaited in wanted}
         if read_to == final >= 0:
             confirmed = await self._at(final)
             for awaited in wanted:
@@ -476,6 +476,11 @@ class DeliveryWatch(BridgeRounds):
             protocol=None if awaited.kind is None else awaited.kind.value,
             **facts,
         )
+
+
+def _domain(place: BridgePlace) -> int:
+    """Circle's number of a chain; without CCTP -1, which no message names."""
+    return -1 if place.domain is None else place.domain
 
 
 def _is_quiet(transfer: OrderTransfer) -> bool:

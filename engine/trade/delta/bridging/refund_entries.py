@@ -18,7 +18,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from msgspec import Struct
 
 from .....codecs.bridges.across import EXECUTED_REFUND_ROOT, ExecutedRelayerRefundRoot, decode_across_log
-from .....codecs.contracts.contract_events import TRANSFER, Transfer, decode_event
+from .....codecs.contracts.contract_events import Transfer, decode_event
 from .....config.errors import InvalidInput
 from ....chain.port import Log
 from ....store.rows import DeltaRefund, amount32, amount_of
@@ -142,8 +142,6 @@ def _payments(logs: Iterable[Log], pool: bytes) -> Counter[tuple[bytes, bytes, i
     """Count the pool's token transfers of a receipt, by (token, receiver, amount)."""
     paid: Counter[tuple[bytes, bytes, int]] = Counter()
     for log in logs:
-        if log.topics[:1] != (TRANSFER,):
-            continue
         try:
             event = decode_event(log.topics, log.data)
         except InvalidInput:

@@ -84,7 +84,7 @@ def trial_call(
         relayer: account that sends settlements, 20 bytes.
         gas_max: largest number of units of gas that a settlement may use.
     """
-    execution = Execution(0, worth.assets if order.use_shares else 0, ())
+    execution = Execution(0, worth.assets, ())  # the contract reads the assets of a sale of shares alone
     data = settle_productive(order, signature, worth.amount, execution)
     return EthCall(delta, data, relayer, gas_max=gas_max)
 

@@ -151,11 +151,11 @@ class OwnerCosts:
         known = self._judged.get(key)
         if known is not None:
             return known
+        self._forget_open()  # before the charge, which may need their places
         hold = Hold(()) if is_sent else self._charged(owners, codes, gas)
         _keep(self._judged, key, value=hold is not None)
         if hold is None:
             return False
-        self._forget_open()
         self._open[key] = OwnersCharge(owners, hold, self._wall_ms() + _AWAITED_MS)
         return True
 
@@ -255,8 +255,8 @@ class OwnerCosts:
             rest.failed(AgentFault.REVERTED, now_ms)
             # Each alone: an owner that lacks nothing does not wait for one that does.
             found = self._ledger.take(self._charges({owner: owners[owner]}, submitters, gas_used), now_ms)
-            if isinstance(found, Lack):
-                _keep(self._poor_until_ms, owner, value=now_ms + 1_000 * max(found.wait_s, 1))
+            if isinstance(found, Lack):  # of a budget that refills
+                _keep(self._poor_until_ms, owner, value=now_ms + 1_000 * found.wait_s)
 
     def _charges(
         self, owners: Mapping[bytes, frozenset[bytes]], submitters: Mapping[bytes, str], gas: int

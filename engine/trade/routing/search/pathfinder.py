@@ -29,7 +29,7 @@ from decimal import Decimal
 from enum import Enum
 from fractions import Fraction
 from itertools import pairwise
-from math import prod
+from math import inf, prod
 
 import msgspec
 from msgspec import Struct
@@ -144,7 +144,7 @@ class Pathfinder:
     def lack(self, wanted: SwapRequest) -> NoPlanReason:
         """Return the reason why no plan for a swap is found, such as no books or too little depth."""
         amount = _at_exchanges(wanted)
-        if amount <= 0:
+        if not amount:
             return NoPlanReason.AMOUNT
         anyhow = msgspec.structs.replace(wanted, only=None, without=frozenset(), route=())
         if anyhow != wanted and self.total(anyhow) is not None:
@@ -210,19 +210,21 @@ class Pathfinder:
     def _best(self, wanted: SwapRequest) -> tuple[FilledLane, ...]:
         """Find the paths of a swap's best plan, with makers' shares on each hop; empty without a plan."""
         amount = _at_exchanges(wanted)
-        if amount <= 0 or wanted.src_token == wanted.dest_token:
+        if not amount or wanted.src_token == wanted.dest_token:
             return ()
         best = Search(wanted, self._in_wei).best(self._network(wanted), amount)
         return () if best is None else best[1]
 
     def _network(self, wanted: SwapRequest) -> Network:
         index = self._index
-        if self._networks_version != index.version or len(self._networks) >= NETWORKS_MAX:
+        if self._networks_version != index.version:
             self._networks.clear()
             self._networks_version = index.version
         key = wanted.src_token, wanted.dest_token, wanted.side, wanted.only, wanted.without, wanted.route
         network = self._networks.get(key)
         if network is None:
+            if len(self._networks) >= NETWORKS_MAX:
+                self._networks.clear()
             network = self._networks[key] = self._new_network(wanted)
         return network
 
@@ -249,12 +251,14 @@ class Pathfinder:
             is_path = 2 <= len(route) <= limits.ROUTE_TOKENS_MAX and len({*route}) == len(route)
             return (route,) if is_path and (route[0], route[-1]) == (src, dest) else ()
         index = self._index
-        if self._paths_topology != index.topology or len(self._paths) >= NETWORKS_MAX:
+        if self._paths_topology != index.topology:
             self._paths.clear()
             self._paths_topology = index.topology
         key = src, dest, makers
         paths = self._paths.get(key)
         if paths is None:
+            if len(self._paths) >= NETWORKS_MAX:
+                self._paths.clear()
             around = self._around(makers)
             paths = self._paths[key] = find_paths(src, dest, around)
         return paths
@@ -397,7 +401,7 @@ class Search:
 
     def _promising(
         self, network: Network, totals: list[Total | None], amount: int, best: FilledAmount | None
-    ) -> list[tuple[int | None, Lane, Lane]]:
+    ) -> list[tuple[float, Lane, Lane]]:
         """List pairs of paths over which a split of the amount may have a higher score than the best path.
 
         In such a pair each path's first rate is better than the other's last, and the first rate of either is
@@ -405,15 +409,14 @@ class Search:
         path.
 
         Returns:
-            (upper bound on the score or None, first path, second path); entries without a bound come first,
-                then the others by falling bound.
+            (upper bound on the score, first path, second path), the highest bound first.
         """
         # `best` is of a single path here. Units at two rates that are both no better than its average rate
         # cannot together bring more, but for gas.
         average = None if best is None else (best[1][0].other, amount)
         lanes = network.lanes
         halves: dict[int, Total | None] = {}
-        found: list[tuple[int | None, Lane, Lane]] = []
+        found: list[tuple[float, Lane, Lane]] = []
         for pair in network.apart:
             one, other = (lanes[number] for number in pair)
             if average is not None and not (
@@ -429,7 +432,7 @@ class Search:
             found.append(
                 (self._bound_of_two(one, other, halves[pair[0]], halves[pair[1]], amount), one, other)
             )
-        return sorted(found, key=lambda row: (row[0] is not None, -(row[0] or 0)))
+        return sorted(found, key=lambda row: -row[0])
 
     def _continues(self, total: Total | None, other: Lane) -> bool:
         """Whether the first unit on the path `other` has a better rate than the last unit of `total`.
@@ -442,22 +445,21 @@ class Search:
 
     def _bound_of_two(
         self, one: Lane, other: Lane, here: Total | None, there: Total | None, amount: int
-    ) -> int | None:
+    ) -> float:
         """Compute an upper bound on the score (outcome less gas) of any split of an amount over two paths.
 
         A path's outcome is concave in the amount (convex for BUY), so that it lies below (above) its tangent
-        at the half. The bound is None if a path cannot fill half of the amount.
+        at the half. The bound is an integer, or infinite if a path cannot fill half of the amount.
 
         Args:
             here, there: result of half of the amount on the paths `one` and `other`.
         """
         if here is None or there is None:
-            return None
+            return inf
         half = (amount + 1) // 2
         steeper = abs(here[1] * there[2] - there[1] * here[2]) * half // (here[2] * there[2]) + 1
         reach = here[0] + there[0] + (steeper if self._sells else -steeper)
-        hops = len(one.ladders) + len(other.ladders)
-        return self._score(reach, hops - 2, hops)
+        return self._score_of_two(reach, one, other)
 
     def _divisions(
         self, network: Network, totals: list[Total | None], amount: int, best: FilledAmount | None
@@ -470,13 +472,12 @@ class Search:
         """
         found: list[tuple[int, Lane, Lane, int]] = []
         for bound, one, other in self._promising(network, totals, amount, best)[:PAIRS_SEARCHED_MAX]:
-            if best is not None and bound is not None and bound <= best[0]:
-                continue
+            if best is not None and bound <= best[0]:
+                break
             part = self._divide(one, other, amount)
             here, there = through(one.ladders, part), through(other.ladders, amount - part)
             if part and here is not None and there is not None:
-                hops = len(one.ladders) + len(other.ladders)
-                found.append((self._score(here[0] + there[0], hops - 2, hops), one, other, part))
+                found.append((self._score_of_two(here[0] + there[0], one, other), one, other, part))
         return sorted(found, key=lambda row: -row[0])
 
     def _fill_two(
@@ -527,6 +528,11 @@ class Search:
 
     def _bound(self, other: int, lane: Lane) -> int:
         return self._score(other, len(lane.ladders) - 1, len(lane.ladders))
+
+    def _score_of_two(self, other: int, one: Lane, another: Lane) -> int:
+        """Compute the score of two paths together, each with a fill per hop."""
+        hops = len(one.ladders) + len(another.ladders)
+        return self._score(other, hops - 2, hops)
 
     def _score(self, other: int, hops_after_first: int, fills: int) -> int:
         gas = swap_gas(self._side, hops_after_first, fills) * self._gas_factor

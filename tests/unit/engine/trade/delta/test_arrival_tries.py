@@ -16,15 +16,18 @@ from cambist.codecs.eip712_orders.rfq import RfqOrder
 from cambist.codecs.messages.vocabulary import Side
 from cambist.config.limits import (
     ARRIVAL_MAKER_REVERTS_MAX,
+    ARRIVAL_PAY_OUT_GAS,
     ARRIVAL_REVERTS_MAX,
     ARRIVAL_SWAP_GAS_MAX,
     ARRIVAL_TRIES_MAX,
 )
+from cambist.config.timeouts import ARRIVAL_LOOK_S, ARRIVAL_PAUSE_S, ARRIVAL_PAUSE_S_MAX
 from cambist.engine.chain.port import EthCall
 from cambist.engine.chain.relay.relayer import IntentOutcome
 from cambist.engine.store.rows import IntentState
 from cambist.engine.trade.delta.arriving.arrival_swaps import ArrivalSwaps
 from cambist.engine.trade.routing.firm.firm_route import FilledHop, FirmRoute, SignedFill
+from cambist.engine.trade.routing.search.plan import SwapRequest
 
 ACCOUNT, ALICE, USDC, DAI, MAKER, CONTRACT = (bytes([number]) * 20 for number in range(0xA1, 0xA7))
 TERMS = ArrivalTerms(ALICE, USDC, DAI, 1, 1_800_003_600, bytes(32))
@@ -48,6 +51,8 @@ class Tried:
         end: state of the calls, and the hash of the transaction if one was mined; None leaves them pending.
         error: signature of the error that a mined call returned.
         estimate: gas of each call.
+        amount, native: tokens, and native tokens, that the arrival's account holds.
+        late_s: seconds since the signed time.
     """
 
     def __init__(
@@ -55,24 +60,36 @@ class Tried:
         end: tuple[IntentState, bytes | None] | None,
         error: str = "TransferFailed(address)",
         estimate: int = 410_000,
+        *,
+        amount: int = 5,
+        native: int = 0,
+        late_s: int = -3_600,
     ) -> None:
+        self.asked: list[int] = []
         self.sent: dict[str, Sent] = {}
         self._end, self._error = end or (IntentState.PENDING, None), error
-        head, tokens = SimpleNamespace(time_s=TERMS.until - 3_600), self._tokens((USDC, DAI))
+        head, tokens = SimpleNamespace(time_s=TERMS.until + late_s), self._tokens((USDC, DAI))
         served = SimpleNamespace(
             chain=SimpleNamespace(
-                block=_answer(head), call=_answer(uint_word(5)), estimate_gas=_answer(estimate)
+                block=_answer(head),
+                call=_answer(uint_word(amount)),
+                balance=_answer(native),
+                estimate_gas=_answer(estimate),
             ),
             desk=SimpleNamespace(fill=_answer(ROUTE), wall_ms=lambda: 0),
-            pathfinder=SimpleNamespace(find=lambda wanted: None if "zoe" in wanted.without else "a plan"),
+            pathfinder=SimpleNamespace(find=self._find),
             gas=SimpleNamespace(gas_price_wei=1),
             barred=lambda *_, **__: frozenset(),
-            tokens=SimpleNamespace(by_address=tokens, wrapped_native=b""),
+            tokens=SimpleNamespace(by_address=tokens, wrapped_native=USDC if native else b""),
             **dict.fromkeys(("arrivals", "executor", "rfq"), CONTRACT),
         )
         place: Any = SimpleNamespace(served=served, relayer=self, gas_max=1 << 24)
         self.address = CONTRACT
         self.swaps = ArrivalSwaps(place)
+
+    def _find(self, wanted: SwapRequest) -> str | None:
+        self.asked.append(wanted.amount)
+        return None if "zoe" in wanted.without else "a plan"
 
     @staticmethod
     def _tokens(addresses: tuple[bytes, ...]) -> Mapping[bytes, Any]:
@@ -87,10 +104,10 @@ class Tried:
         error4 = None if tx_hash is None else selector(self._error)
         return IntentOutcome(key, state, "it had no effect", tx_hash, error4=error4)
 
-    async def relay(self, key: str, call: EthCall, deadline_s: int) -> None:
+    async def relay(self, key: str, call: EthCall, deadline_s: int | None = None) -> None:
         """As `Relayer.relay`."""
         await trio.lowlevel.checkpoint()
-        assert deadline_s == ROUTE.expiry_s
+        assert deadline_s == (None if key.startswith("arrival-out:") else ROUTE.expiry_s)
         self.sent[key] = Sent(trio.current_time(), call)
 
     async def wanted(self, seconds: float) -> list[Sent]:
@@ -109,6 +126,19 @@ def _answer(value: Any) -> Any:
     return answer
 
 
+async def test_an_arrival_is_swapped_at_once_though_no_other_was_wanted_before(
+    autojump_clock: MockClock,
+) -> None:
+    tried = Tried(None)
+    async with trio.open_nursery() as nursery:
+        await nursery.start(tried.swaps.run)
+        await trio.sleep(60)
+        tried.swaps.want({ACCOUNT: TERMS})
+        await trio.sleep(1)
+        nursery.cancel_scope.cancel()
+    assert len(tried.sent) == 1
+
+
 async def test_calls_that_revert_are_few_and_further_and_further_apart(autojump_clock: MockClock) -> None:
     tried = Tried((IntentState.REVERTED, b"\x01" * 32))
     sent = await tried.wanted(3_600)
@@ -124,6 +154,46 @@ async def test_a_maker_whose_fills_revert_is_left_out_and_the_order_is_not_charg
     tried = Tried((IntentState.REVERTED, b"\x01" * 32), "StepFailed(uint256,bytes)")
     assert len(await tried.wanted(3_600)) == ARRIVAL_MAKER_REVERTS_MAX < ARRIVAL_REVERTS_MAX
     assert "no live books" in tried.swaps.hint(ACCOUNT)
+
+
+async def test_pauses_double_up_to_a_bound(autojump_clock: MockClock) -> None:
+    sent = await Tried((IntentState.FAILED, None)).wanted(3_600)
+    pauses = [min(ARRIVAL_PAUSE_S * 2**number, ARRIVAL_PAUSE_S_MAX) for number in range(len(sent) - 1)]
+    assert [later.at - one.at for one, later in pairwise(sent)] == [
+        pytest.approx(ARRIVAL_LOOK_S + pause) for pause in pauses
+    ]
+
+
+@pytest.mark.parametrize(
+    ("late_s", "name", "hint"),
+    [(0, "arrival", "its swap is under way"), (1, "arrival-out", "its pay-out is under way")],
+)
+async def test_an_arrival_is_swapped_until_the_last_signed_second_and_paid_out_then(
+    autojump_clock: MockClock, late_s: int, name: str, hint: str
+) -> None:
+    tried = Tried(None, late_s=late_s)
+    await tried.wanted(60)
+    assert [key.split(":")[0] for key in tried.sent] == [name]
+    assert tried.swaps.hint(ACCOUNT).endswith(hint)
+
+
+async def test_a_pay_out_that_fails_again_and_again_is_left_to_anybody(autojump_clock: MockClock) -> None:
+    tried = Tried((IntentState.FAILED, None), late_s=1)
+    sent = await tried.wanted(3_600)
+    assert [one.call.gas_max for one in sent] == [ARRIVAL_PAY_OUT_GAS] * ARRIVAL_TRIES_MAX
+    assert "anybody may call payOut" in tried.swaps.hint(ACCOUNT)
+
+
+async def test_an_account_without_tokens_has_nothing_swapped_and_says_so(autojump_clock: MockClock) -> None:
+    tried = Tried(None, amount=0)
+    assert not await tried.wanted(60)
+    assert "taken from its account" in tried.swaps.hint(ACCOUNT)
+
+
+async def test_native_tokens_are_swapped_with_wrapped_ones(autojump_clock: MockClock) -> None:
+    tried = Tried(None, amount=5, native=7)
+    await tried.wanted(1)
+    assert tried.asked == [12]
 
 
 @pytest.mark.parametrize("state", [IntentState.CANCELLED, IntentState.FAILED])

@@ -3,9 +3,12 @@
 from types import SimpleNamespace
 from typing import Any
 
+import pytest
 import trio
 
+from cambist.config import limits
 from cambist.engine.host.admission.budgets import (
+    GAS_OF_CODE,
     GAS_OF_NEW_OWNERS,
     GAS_OF_OWNER,
     GAS_OF_SUBMITTER,
@@ -83,6 +86,7 @@ async def test_an_owner_whose_code_fails_a_settlement_rests_at_once_and_ever_lon
     assert await stage.fail(ONE)
     assert stage.rest_s(ONE) == 5
     assert not await stage.fail(ONE)
+    assert not await stage.begin(TWO, ONE), "an order of an owner that does not rest, crossed with one of its"
     assert stage.rest_s(TWO) == 0
     stage.now_ms += 5_000
     assert await stage.fail(ONE)
@@ -131,6 +135,27 @@ async def test_a_network_whose_wallets_fail_leaves_the_gas_of_others_to_others()
     assert await stage.fail(wallets[11])
 
 
+async def test_wallets_of_one_code_share_a_smaller_budget() -> None:
+    stage, spent = Stage(), 0
+    for number in range(1_000):
+        spent += GAS * await stage.fail(number.to_bytes(20, "big"))
+    assert spent == GAS_OF_CODE.most
+    stage.codes[ONE] = b"another"
+    assert await stage.begin(ONE)
+
+
+async def test_of_too_many_owners_the_one_that_settled_longest_ago_counts_as_new(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(limits, "AGENT_OWNERS_KEPT_MAX", 2)
+    stage = Stage()
+    for owner in (ONE, TWO, ONE, KEY):
+        await stage.settle(owner)
+    for owner, rest_s in ((ONE, 0), (TWO, 5)):
+        await stage.fail(owner)
+        assert stage.rest_s(owner) == rest_s
+
+
 async def test_an_owner_that_has_settled_does_not_share_it() -> None:
     stage = Stage()
     assert await stage.settle(ONE) == {}
@@ -150,6 +175,27 @@ async def test_new_owners_share_a_few_places_until_they_have_settled() -> None:
     stage.now_ms += 1_000
     assert await stage.begin(owners[-1], gas=100_000)
     assert await stage.begin(owners[0], gas=100_000)
+
+
+async def test_settlements_that_no_task_follows_to_their_end_give_their_places_back_after_an_hour() -> None:
+    """Their orders are another engine's by then."""
+    stage = Stage()
+    for number in range(PLACES_OF_NEW_OWNERS.most):
+        assert await stage.begin(bytes([0, number]) * 10, gas=100_000)
+    stage.now_ms += 3_600_000
+    assert not await stage.begin(ONE, gas=100_000)
+    stage.now_ms += 10_000
+    assert await stage.begin(ONE, gas=100_000)
+
+
+async def test_an_owner_that_settles_waits_no_longer_for_room() -> None:
+    stage = Stage()
+    key = await stage.begin(ONE, gas=GAS_OF_OWNER.most)
+    assert not await stage.begin(ONE)
+    assert stage.rest_s(ONE) == 10
+    stage.costs.settled(key, "ann")
+    assert stage.rest_s(ONE) == 0
+    assert await stage.begin(ONE)
 
 
 async def test_what_an_owner_did_not_cause_costs_it_nothing() -> None:

@@ -4,6 +4,7 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
 
+import pytest
 import trio
 from msgspec.structs import replace
 
@@ -14,7 +15,14 @@ from cambist.engine.chain.index.indexer import Advance
 from cambist.engine.chain.index.ring import Mark
 from cambist.engine.store.leases import Leases
 from cambist.engine.store.queries import IDS_MAX, among
-from cambist.engine.store.rows import DeltaFill, DeltaOrderRow, OrderDocument, UsedNonce, amount32
+from cambist.engine.store.rows import (
+    DeltaFill,
+    DeltaOrderRow,
+    OrderDocument,
+    PreSignature,
+    UsedNonce,
+    amount32,
+)
 from cambist.engine.store.store import Store
 from cambist.engine.store.tables import (
     BRIDGE_END,
@@ -24,6 +32,7 @@ from cambist.engine.store.tables import (
     DELTA_ORDER,
     DELTA_REFUND,
     NONCE_USED,
+    PRE_SIGNATURE,
 )
 from cambist.engine.store.units import Change, Done, Unit, drop, new, put
 from cambist.engine.trade.delta.orders.document import encode_document
@@ -32,6 +41,8 @@ from cambist.engine.trade.delta.settlement.projection import DeltaProjection
 from support.delta.bidding import a_round_order
 from support.store.store_work import now_ms
 from support.store.stores import (
+    ALICE,
+    BOB,
     NOW_MS,
     Engine,
     a_delta_order,
@@ -141,6 +152,33 @@ async def test_an_order_that_is_not_in_memory_is_cancelled_with_its_nonce(tmp_pa
         again = await found(store, other)
     assert again is not None
     assert again.status is OrderStatus.ACTIVE
+
+
+@pytest.mark.parametrize(
+    ("logs", "status"),
+    [
+        ([(ALICE, 0, True)], OrderStatus.PENDING),
+        ([(ALICE, 0, False), (ALICE, 1, True)], OrderStatus.PENDING),
+        ([(ALICE, 0, True), (ALICE, 1, False)], OrderStatus.AWAITING_SIGNATURE),
+        ([(ALICE, 1, False), (ALICE, 0, True)], OrderStatus.AWAITING_SIGNATURE),
+        ([(BOB, 0, True)], OrderStatus.AWAITING_SIGNATURE),
+    ],
+)
+async def test_the_latest_pre_signature_of_its_owner_makes_an_order_pending(
+    tmp_path: Path, logs: list[tuple[bytes, int, bool]], status: OrderStatus
+) -> None:
+    async with many_orders(tmp_path, OrderStatus.AWAITING_SIGNATURE) as (store, _, projection, (row, *_)):
+        assert row.owner == ALICE
+        block = row.chain_id, hash_of(TOP)
+        signed = [
+            PreSignature(*block, hash_of(at), at, TOP, row.order_hash, owner, is_signed, NOW_MS)
+            for owner, at, is_signed in logs
+        ]
+        step = replace(a_step(TOP), rows=tuple((PRE_SIGNATURE, one) for one in signed))
+        assert await store.write(Unit(tuple(await projection.changes(step)))) == Done()
+        after = await found(store, row)
+    assert after is not None
+    assert after.status is status
 
 
 # --- Across chains --------------------------------------------------------------------------------------

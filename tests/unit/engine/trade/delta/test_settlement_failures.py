@@ -14,11 +14,13 @@ from cambist.engine.trade.delta.settlement.failures import (
     SettlementFailure,
     failure_of,
     fault_in,
+    is_by_code,
     is_owners_act,
 )
 
 OWNER, AGENT, DELTA = (address_word(bytes([one]) * 20) for one in (1, 2, 3))
 _C, _F = IntentCause, SettlementFailure
+_REFUSES, _LACKS = selector("InvalidSignature()"), selector("PullFailed(address)")
 
 ERRORS = [
     ("NonceUsed(uint256)", _F.ORDER_DONE),
@@ -86,6 +88,25 @@ def test_an_owners_error_explains_what_another_transaction_of_the_block_made_fai
         assert failure_of(_C.REVERTED, selector("TooEarly(uint256)"), owners) is failure
     assert failure_of(_C.OUT_OF_GAS, None, {capped}) is _F.DOUBTFUL
     assert failure_of(_C.REVERTED, b"none", {capped}) is _F.AGENTS
+
+
+@pytest.mark.parametrize(
+    ("cause", "error", "owners", "is_code"),
+    [
+        (_C.REVERTED, _REFUSES, None, True),
+        (_C.REVERTED, _REFUSES, {_REFUSES, _LACKS}, True),
+        (_C.REVERTED, _REFUSES, {_LACKS}, False),
+        (_C.REVERTED, _LACKS, {_LACKS}, False),
+        (_C.REVERTED, None, {_REFUSES}, False),
+        (_C.UNEXPLAINED, None, None, True),
+        (_C.UNKNOWN, None, {_REFUSES, b"none"}, True),
+        (_C.UNEXPLAINED, None, {_REFUSES, _LACKS}, False),
+    ],
+)
+def test_code_of_an_owners_is_a_cause_where_it_refused_or_nothing_else_explains_the_failure(
+    cause: IntentCause, error: bytes | None, owners: set[bytes] | None, is_code: bool
+) -> None:
+    assert is_by_code(cause, error, owners) is is_code
 
 
 def test_the_tables_hold_no_more_and_the_contracts_declare_each_error() -> None:

@@ -18,6 +18,7 @@ from cambist.codecs.messages.vocabulary import OrderStatus
 from cambist.engine.chain.holdings import Holding
 from cambist.engine.chain.port import EthCall, Receipt
 from cambist.engine.chain.relay.relayer import IntentOutcome
+from cambist.engine.host.admission.ledger import Ledger
 from cambist.engine.store.rows import DeltaFill, IntentCause, IntentState, amount32
 from cambist.engine.store.store import Store
 from cambist.engine.store.tables import DELTA_FILL
@@ -25,6 +26,7 @@ from cambist.engine.store.units import Unit, put
 from cambist.engine.trade.delta.bids.bids import RoundOrder
 from cambist.engine.trade.delta.orders.live_orders import LiveOrder, LiveOrders
 from cambist.engine.trade.delta.settlement.claims import Claims
+from cambist.engine.trade.delta.settlement.owner_costs import OwnerCosts
 from cambist.engine.trade.delta.settlement.settling import Settling, TellAgent, settlement_of
 from cambist.engine.trade.orders.order_units import step
 from cambist.engine.trade.orders.step import OrderStep
@@ -49,6 +51,7 @@ BOBS = a_round_order(3, a_delta_order(nonce=3, owner=b"\xb0" * 20))
 _ACROSS = DeltaBridge(SELECTORS[BridgeKind.ACROSS], 10, OTHER.terms.dest_token, 0, bytes(5 * 32))
 BRIDGED = a_round_order(4, a_delta_order(nonce=4, bridge=_ACROSS))
 _S = OrderStatus
+GAS_MAX = 1_000_000
 
 
 class PlayedRelayer:
@@ -111,8 +114,13 @@ async def settled_by(
     agent: PlayedAgent,
     claims: Claims | None = None,
     chain: RefusingChain | None = None,
+    costs: OwnerCosts | None = None,
 ) -> AsyncIterator[PlayedAuction]:
-    """Auctions whose settlements a relayer gets; the chain refuses them without the agent's calls too."""
+    """Auctions whose settlements a relayer gets; the chain refuses them without the agent's calls too.
+
+    Args:
+        costs: of owners that have code.
+    """
 
     def settles(store: Store, orders: LiveOrders, tell: TellAgent) -> Settling:
         return Settling(
@@ -121,12 +129,12 @@ async def settled_by(
             store,
             orders,
             delta=bytes(20),
-            gas_max=1_000_000,
+            gas_max=GAS_MAX,
             failures_max=10,
             tell=tell,
             are_lacking=funds.are_lacking,
-            calls_contract=calls_no_contract,
-            owner_costs=no_costs(),
+            calls_contract=calls_no_contract if costs is None else calls_a_contract,
+            owner_costs=costs or no_costs(),
             unspent=lambda _: None,
             read_to=lambda: 1,
             wall_ms=now_ms,
@@ -144,6 +152,12 @@ async def settled_by(
         auction.orders.watch(tend)
         yield auction
         tasks.cancel_scope.cancel()
+
+
+async def calls_a_contract(_: LiveOrder) -> bool:
+    """True: every owner is a wallet."""
+    await trio.lowlevel.checkpoint()
+    return True
 
 
 def waits_ms(auction: PlayedAuction, asked: RoundOrder) -> int:
@@ -244,6 +258,43 @@ async def test_an_error_of_time_at_the_block_before_excuses_no_agent(tmp_path: P
         await auction.submitted(SALE)
         await until(lambda: any(one.notice is Notice.REVERTED for one in agent.told))
         assert auction.auctioneer.reports()["ann"].faults == {"reverted": 1}
+
+
+class GasChain(RefusingChain):
+    """A chain on which a call needs more than so much gas."""
+
+    def __init__(self, needed: int) -> None:
+        super().__init__("BelowMinimum(uint256,uint256)")
+        self._needed = needed
+
+    async def call(self, call: EthCall, block_hash: bytes) -> bytes:
+        """As `Chain.call`."""
+        assert call.gas_max is not None
+        return b"" if call.gas_max > self._needed else await super().call(call, block_hash)
+
+
+@pytest.mark.parametrize(
+    ("needed", "rests", "faults"),
+    [(GAS_MAX - 1, True, {}), (0, False, {}), (GAS_MAX, False, {"reverted": 1})],
+    ids=["more gas than was sent", "what was sent", "more than any simulation has"],
+)
+async def test_an_owners_wallet_pays_where_a_settlement_lacked_nothing_but_gas(
+    tmp_path: Path, needed: int, rests: bool, faults: dict[str, int]
+) -> None:
+    """A wallet knows a simulation by its gas, and uses up the gas of the agent's calls."""
+
+    async def codes_of(_: LiveOrder) -> frozenset[bytes]:
+        await trio.lowlevel.checkpoint()
+        return frozenset({b"wallet"})
+
+    relayer, agent = PlayedRelayer("BelowMinimum(uint256,uint256)"), PlayedAgent(on_each)
+    relayer.may_end.set()
+    costs = OwnerCosts(Ledger(), 1, codes_of, rest_ms=5_000, rest_ms_max=900_000, wall_ms=now_ms)
+    async with settled_by(relayer, Funds(), tmp_path, agent, chain=GasChain(needed), costs=costs) as auction:
+        await auction.submitted(SALE)
+        await until(lambda: any(one.notice is Notice.REVERTED for one in agent.told))
+        assert bool(costs.rests_until_ms(SALE.terms.owner)) is rests
+        assert auction.auctioneer.reports()["ann"].faults == faults
 
 
 async def test_a_crossing_that_fails_for_another_reason_counts_for_both(tmp_path: Path) -> None:
@@ -384,6 +435,19 @@ def test_a_claim_is_given_up_once_its_settlement_was_read(status: OrderStatus) -
     claims.release([SALE.order_hash])
     claims.hold_while_settling(a_live(SALE, settling="one", status=status))
     assert claims.claim([a_live(OTHER, settling=None)]) == (status is _S.COMPLETED)
+
+
+def test_claims_are_made_for_all_orders_or_none_and_released_before_their_settlement_alone() -> None:
+    claims = Claims(lambda *_: Holding(ONE, ONE))
+    one, other = a_live(SALE, settling=None), a_live(OTHER, settling=None)
+    assert not claims.claim([one, other])
+    assert claims.claim([one])
+    assert not claims.claim([other])
+    claims.release([SALE.order_hash, OTHER.order_hash])
+    assert claims.claim([other])
+    claims.hold_while_settling(a_live(OTHER, settling="other"))
+    claims.release([OTHER.order_hash])
+    assert not claims.claim([one])
 
 
 def test_claims_of_shards_that_others_hold_now_are_forgotten() -> None:

@@ -17,6 +17,7 @@ from cambist.config.errors import (
     Reverted,
     ServiceUnavailable,
 )
+from cambist.config.limits import DELTA_SHARES_MAX
 from cambist.crypto.hexadecimal import to_hex
 from cambist.engine.chain.holdings import Holding
 from cambist.engine.store.rows import IntentCause
@@ -33,7 +34,7 @@ from cambist.engine.trade.delta.orders.funds import Fund, MissingFund, Needs, la
 from cambist.engine.trade.delta.orders.live_orders import LiveOrder
 from cambist.engine.trade.delta.orders.terms import next_part, part_of, terms_of, whole_of
 from cambist.engine.trade.delta.orders.vault import VaultWorth, is_refused, preview_call, previewed
-from cambist.engine.trade.delta.orders.vault_checks import shares_needed
+from cambist.engine.trade.delta.orders.vault_checks import check_shares, shares_needed
 from cambist.engine.trade.delta.resting.resting_price import left_of, rate_of
 from cambist.engine.trade.delta.settlement.failures import SettlementFailure, failure_of
 from support.delta.bidding import ONE, SIGNATURE, USDC, USDC_ONE, VAULT, WETH, a_productive_order, asked_for
@@ -198,6 +199,14 @@ def test_what_a_new_order_needs_of_its_vault() -> None:
         shares_needed(SHARES, good | {"preview": uint_word(0)})
     with pytest.raises(InsufficientBalance, match="which the vault takes for srcAmount"):
         shares_needed(AMOUNT, good | {"preview": uint_word(2 * ONE + 1)})
+
+
+def test_an_order_has_a_share_at_least_and_no_more_than_the_contract_counts() -> None:
+    for shares in (1, DELTA_SHARES_MAX):
+        check_shares(shares, "order.shares")
+    for shares in (0, DELTA_SHARES_MAX + 1):
+        with pytest.raises(InvalidProductiveOrderParams, match=f"got {shares}$"):
+            check_shares(shares, "order.shares")
 
 
 # --- Whose fault ----------------------------------------------------------------------------------------

@@ -10,7 +10,7 @@ from cambist.config.errors import InvalidInput, NoRoute
 from cambist.config.limits import NATIVE_PLACEHOLDER, UINT256_MAX
 from cambist.crypto.addresses import to_checksum
 from cambist.crypto.hexadecimal import parse_hex
-from support.venue.market_place import CHAIN_ID, DAI, USDC, WBTC, WETH, Shop, a_shop
+from support.venue.market_place import CHAIN_ID, DAI, PARTNER, USDC, WBTC, WETH, Shop, a_shop
 
 SALE = f"srcToken=USDC&destToken=ETH&amount={10**9}&network={CHAIN_ID}&version=6.2"
 
@@ -40,6 +40,15 @@ async def test_a_purchase_just_below_256_bits_is_built() -> None:
     _, swap = decode_swap(parse_hex(built.data, "data"))
     assert swap.src_amount == UINT256_MAX
     assert swap.expected_amount == int(route.src_amount) <= UINT256_MAX
+
+
+async def test_a_purchase_that_a_fee_of_its_build_takes_beyond_256_bits_is_no_route() -> None:
+    shop = costing(UINT256_MAX * 10_000 // 10_001)
+    route = shop.prices(f"srcToken=WETH&destToken=USDC&amount=1&side=BUY&network={CHAIN_ID}&version=6.2")
+    shop.chain.tokens = shop.chain.allowed = UINT256_MAX
+    fee = {"partnerAddress": to_checksum(PARTNER), "partnerFeeBps": 100}
+    with pytest.raises(NoRoute, match=r"2\^256 - 1"):
+        await shop.build(route, {"destAmount": "1", "slippage": 0, **fee})
 
 
 def costing(amount: int) -> Shop:

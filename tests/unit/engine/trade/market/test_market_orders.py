@@ -285,7 +285,9 @@ RULES: list[tuple[str, type[RequestError], str, dict[str, Any]]] = [
     ("nothing given", InvalidInput, r"orders\[0\].makerAmount: expected an amount", one(makerAmount="0")),
     ("nothing taken", InvalidInput, r"orders\[0\].takerAmount: expected an amount", one(takerAmount="0")),
     ("too large for the contract", InvalidInput, r"orders\[0\]: the RFQ contract cannot multiply",
-     one(makerAmount=str(1 << 200), takerAmount=str(1 << 60))),
+     one(makerAmount=str(UINT256_MAX // (ONE + 1) + 1))),
+    ("as large as the contract can multiply, and not signed", InvalidSignature, r"orders\[0\]",
+     one(makerAmount=str(UINT256_MAX // (ONE + 1)))),
     ("another source", InvalidInput,
      rf"orders\[0\].takerAsset: expected {to_checksum(WETH)}, as srcToken says",
      one(takerAsset=to_checksum(DAI))),
@@ -480,6 +482,22 @@ async def test_a_refusal_before_a_contract_is_asked_costs_no_unit(query: str) ->
             CHAIN_ID, query.encode(), raw, NOW_MS, KEYED, SignatureBudget(units, "a", NOW_MS)
         )
     assert units.spent == 0
+
+
+@pytest.mark.parametrize(("is_contracts", "spent"), [(False, 0), (True, 1)])
+async def test_orders_that_do_not_suffice_cost_the_unit_of_a_signature_that_a_contract_confirmed(
+    *, is_contracts: bool, spent: int
+) -> None:
+    shop, contract = a_shop(), b"\x1c" * 20
+    shop.chain.signed[contract] = b"\x12" * 65
+    units = SignatureUnits(Rate(per_s=1, burst=16))
+    item = sent(an_order(taker_amount=ONE // 2))
+    if is_contracts:
+        item = sent(an_order(maker=contract, taker_amount=ONE // 2), signature="0x" + "12" * 65)
+    raw = json.dumps(sale(item)).encode()
+    with pytest.raises(InvalidInput, match="together"), SignatureBudget(units, "a", NOW_MS) as budget:
+        await shop.desk.transaction(CHAIN_ID, b"", raw, NOW_MS, KEYED, budget)
+    assert units.spent == spent
 
 
 async def test_a_contract_signs_by_its_word() -> None:

@@ -573,6 +573,12 @@ async def test_a_chain_that_does_not_answer_is_503_and_nothing_is_unchecked() ->
         await shop.build(route, sale())
 
 
+async def test_a_token_that_answers_nothing_is_503_and_no_lack_of_funds() -> None:
+    shop = a_shop()
+    shop.chain.is_silent = True
+    await refused(ServiceUnavailable, "has no balance or allowance", sale(), shop=shop)
+
+
 async def test_a_chain_is_waited_for_so_long(autojump_clock: Any) -> None:
     shop = a_shop()
     shop.chain.is_stuck = True

@@ -19,13 +19,16 @@ from cambist.crypto.hexadecimal import to_hex
 from cambist.crypto.secp256k1 import SigningKey
 from cambist.crypto.signatures import to_65
 from cambist.engine.host.admission.budgets import Stake
-from cambist.engine.trade.market.unfilled import Asker
-from cambist.engine.trade.routing.firm.stock import Claimant
+from cambist.engine.host.admission.ledger import Ledger
+from cambist.engine.trade.market.unfilled import Asker, UnfilledSwaps
+from cambist.engine.trade.routing.firm.firm_parts import HeldQuote
+from cambist.engine.trade.routing.firm.stock import Claimant, StockClaim, StockShares
 from support.venue.admitting import signatures
 from support.venue.market_place import (
     ANYBODY,
     CHAIN_ID,
     KEYED,
+    MAKERS,
     NOW_MS,
     ONE,
     ROUTER,
@@ -242,6 +245,16 @@ async def test_what_expires_makes_room() -> None:
     await build(shop, now_ms=NOW_MS + LIFE_MS + 1_000)
 
 
+async def test_what_expires_makes_room_behind_a_swap_that_is_valid_longer() -> None:
+    shop = a_shop()
+    expiry_s, shop.firm._expiry_s = shop.firm._expiry_s, NOW_MS // 1_000 + 600
+    await build(shop, KEYED)
+    shop.firm._expiry_s = expiry_s
+    for _ in range(ANYBODY.places):
+        await build(shop)
+    await build(shop, now_ms=NOW_MS + LIFE_MS + 1_000)
+
+
 @pytest.mark.parametrize(("left", "is_filled"), [(1, True), (ONE // 10 + 1, True), (ONE // 10 + 2, False)])
 async def test_what_is_filled_makes_room_and_a_drop_of_it_does_not(left: int, *, is_filled: bool) -> None:
     """`left` is the RFQ contract's number: 1 for a closed order, else the remaining amount plus 1."""
@@ -253,6 +266,32 @@ async def test_what_is_filled_makes_room_and_a_drop_of_it_does_not(left: int, *,
         await build(shop)
     with pytest.raises(RateLimited):
         await build(shop)
+
+
+async def test_a_swap_that_is_filled_gives_back_its_makers_stock() -> None:
+    shop = a_shop()
+    for _ in range(2):
+        await build(shop)
+    assert shop.firm.stock.reserved(MAKERS[0], USDC, NOW_MS)[0] == 2
+    shop.chain.left[(1).to_bytes(32, "big")] = 1
+    await build(shop)
+    assert shop.firm.stock.reserved(MAKERS[0], USDC, NOW_MS)[0] == 2
+
+
+def test_of_a_filled_swap_the_stock_of_its_filled_quotes_alone_comes_back() -> None:
+    ledger = Ledger()
+    stock = StockShares(ledger, CHAIN_ID)
+    unfilled = UnfilledSwaps(ledger, CHAIN_ID, stock, USER_PLACES)
+    swap = unfilled.begin(ANYBODY, USER, None, NOW_MS // 1_000)
+    for number, part_ppm in enumerate((1_000, 20_000)):
+        claim = stock.claim(None, "alpha", WETH, part_ppm, NOW_MS)
+        assert isinstance(claim, StockClaim)
+        stock.keep(claim, NOW_MS // 1_000 + 60)
+        swap.quotes.append(HeldQuote(NOW_MS // 1_000 + 60, b"", bytes([number]) * 32, 1, claim))
+    assert not unfilled.free_filled([swap], {b"\x07" * 32}, NOW_MS // 1_000)
+    assert stock.reserved("alpha", WETH, NOW_MS)[0] == 21_000
+    assert unfilled.free_filled([swap], {bytes(32)}, NOW_MS // 1_000)
+    assert stock.reserved("alpha", WETH, NOW_MS)[0] == 20_000
 
 
 async def test_a_swap_for_which_nobody_signs_takes_no_place() -> None:

@@ -9,6 +9,7 @@ import trio
 
 from cambist.codecs.contracts.abi import address_word, uint_word
 from cambist.codecs.messages.vocabulary import OtcState
+from cambist.config.errors import StoreUnavailable
 from cambist.config.limits import (
     VENUE_DRAFTS_MAX,
     VENUE_FUNDS_ACCOUNTS_MAX,
@@ -269,6 +270,31 @@ async def test_nobody_is_suspended_for_a_node_that_is_away(tmp_path: Path, autoj
         assert await venue.row(row) == row
         venue.chain.is_away = False
         await venue.becomes(row, _S.SUSPENDED)
+
+
+async def test_changes_that_the_store_does_not_take_are_made_soon_after(
+    tmp_path: Path, autojump_clock: object, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with otc_venue(tmp_path) as venue:
+        venue.chain.has(MAKER, 100)
+        venue.chain.mine()
+        row = await venue.submit(an_order())
+        await venue.is_told()
+        with monkeypatch.context() as away:
+            failed = trio.Event()
+
+            async def step_all(*_: Any) -> None:
+                failed.set()
+                await trio.lowlevel.checkpoint()
+                raise StoreUnavailable("the store is away")
+
+            away.setattr(venue.orders, "step_all", step_all)
+            venue.chain.has(MAKER, 0)
+            venue.chain.mine()
+            await failed.wait()
+        began = trio.current_time()
+        await venue.when(row, lambda found: found.status is _S.SUSPENDED)
+        assert trio.current_time() - began < FUNDS_RECHECK_S / 2, "long before the slow round"
 
 
 async def test_a_token_that_does_not_tell_has_nothing(tmp_path: Path, autojump_clock: object) -> None:

@@ -85,9 +85,10 @@ async def test_a_good_answer_to_a_probe_ends_a_rest(autojump_clock: MockClock) -
         stage.clients["alpha"].maker = Maker(0.0)
         assert told(stage, "alpha").pairs[0].health.block_until_ms
         await trio.sleep(REST_MS / 1_000 / 4 + 0.6)
+        assert not told(stage, "alpha").pairs[0].health.block_until_ms
+        await trio.sleep(REST_MS / 1_000 / 2)  # no further probe
         nursery.cancel_scope.cancel()
     assert stage.rests[1:] == [("alpha", 0), ("all of alpha", 0)]
-    assert not told(stage, "alpha").pairs[0].health.block_until_ms
     *_, probed_at = stage.clients["alpha"].asked_at
     assert 1.25 <= probed_at - began <= 1.75
     assert stage.clients["alpha"].amounts == [ONE, ONE, ONE, ONE // 10]

@@ -277,6 +277,15 @@ def test_who_earns_less_than_a_fill_is_left_out(side: Side) -> None:
     assert _worth_their_fill(side, 8 * ONE[WETH], 250 * ONE[USDC]) == {"alpha"}
 
 
+def test_one_maker_is_taken_where_another_choice_is_as_good_before_rounding() -> None:
+    """alpha wants 3 / 2.6 units for what beta gives for one, and nobody pays a part of a unit."""
+    decimals = {WBTC: 0, ODD: 0}
+    alpha = a_book("alpha", WBTC, ODD, bids="2.6 3 | 1.5 1", decimals=decimals)
+    beta = a_book("beta", WBTC, ODD, bids="3.4 1 | 1.2 3", decimals=decimals)
+    ladder = _merged(alpha, beta, give=WBTC, side=Side.BUY)
+    assert ladder.split_after_gas(3, 2) == [(1, 3, 1)]
+
+
 @pytest.mark.parametrize("side", Side)
 def test_whose_depth_is_needed_stays_at_any_cost(side: Side) -> None:
     assert _worth_their_fill(side, 18 * ONE[WETH], 10**9 * ONE[USDC]) == {"alpha", "beta"}

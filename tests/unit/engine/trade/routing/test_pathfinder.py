@@ -1,11 +1,13 @@
 """Routes in stories: which way, by whom, for how much gas (choices.md#quotes-and-routes)."""
 
 from decimal import Decimal
+from typing import Any
 
 import msgspec
 import pytest
 
 from cambist.codecs.messages.vocabulary import Side
+from cambist.engine.trade.routing.search import pathfinder
 from cambist.engine.trade.routing.search.gas import FILL, HOP, PURCHASE, TRANSACTION
 from cambist.engine.trade.routing.search.pathfinder import NoPlanReason, Pathfinder
 from cambist.engine.trade.routing.search.plan import MakerShare, RoutePlan, SwapRequest, Taxes
@@ -133,6 +135,16 @@ def test_a_large_amount_is_divided_over_two_paths(side: Side) -> None:
     assert Decimal(fixed) / amount == pytest.approx(Decimal(1) / 3, rel=Decimal("0.05"))
 
 
+@pytest.mark.parametrize("side", Side)
+def test_a_small_part_is_given_to_a_second_path_that_is_thin(side: Side) -> None:
+    """Half of the amount on each path is worse than all of it on one."""
+    deep = a_book("beta", WETH, DAI, bids="2490 90 | 1000 90")
+    thin = a_book("alpha", WETH, USDC, bids="2500 10 | 100 90")
+    amount = 100 * ONE[WETH] if side is Side.SELL else 249_075 * ONE[DAI]
+    plan = _found(SwapRequest(WETH, DAI, amount, side), deep, thin, USDC_DAI)
+    assert _ways(plan) == [(WETH, DAI), (WETH, USDC, DAI)]
+
+
 def test_two_paths_pay_for_one_transaction() -> None:
     """A second path brings 0.185 WETH more, and needs a fill: 0.066 WETH, or 0.264 where gas is dearer."""
     wanted = SwapRequest(WETH, DAI, 15 * ONE[WETH], Side.SELL)
@@ -203,6 +215,8 @@ def test_nothing_and_dust_have_no_route() -> None:
     [
         ({}, (), NoPlanReason.BOOKS),
         ({}, (USDC_DAI,), NoPlanReason.BOOKS),
+        ({"amount": 1}, (), NoPlanReason.BOOKS),
+        ({"dest_token": DAI, "route": (WETH, USDC, DAI)}, (ALPHA,), NoPlanReason.BOOKS),
         ({"dest_token": DAI}, (ALPHA,), NoPlanReason.BOOKS),
         ({"amount": 101 * ONE[WETH]}, (ALPHA,), NoPlanReason.DEPTH),
         ({"dest_token": DAI, "amount": 101 * ONE[WETH]}, (ALPHA, USDC_DAI), NoPlanReason.DEPTH),
@@ -210,6 +224,11 @@ def test_nothing_and_dust_have_no_route() -> None:
         ({"taxes": Taxes(dest=10_000), "side": Side.BUY}, (ALPHA,), NoPlanReason.AMOUNT),
         ({}, (a_book("alpha", WETH, USDC, asks="2510 10"),), NoPlanReason.SIDE),
         ({"side": Side.BUY}, (a_book("alpha", WETH, USDC, asks="2510 10"),), NoPlanReason.SIDE),
+        (
+            {"only": frozenset({"alpha"})},
+            [a_book(maker, WETH, USDC, asks="2510 10") for maker in ("alpha", "beta")],
+            NoPlanReason.SIDE,
+        ),
         ({"without": frozenset({"alpha"})}, (ALPHA,), NoPlanReason.LEFT_OUT),
         ({"only": frozenset({"beta"})}, (ALPHA, USDC_DAI), NoPlanReason.LEFT_OUT),
         ({"route": (WETH, DAI, USDC)}, (ALPHA, BETA), NoPlanReason.LEFT_OUT),
@@ -282,12 +301,58 @@ def test_a_plan_follows_the_books() -> None:
     assert _ways(over_dai) == [(WETH, DAI, USDC)]
 
 
+@pytest.fixture
+def made(monkeypatch: pytest.MonkeyPatch) -> dict[str, int]:
+    """Numbers of calls that make paths and networks."""
+    counts = {"find_paths": 0, "pairs_apart": 0}
+
+    def counting(name: str, function: Any) -> Any:
+        def counted(*arguments: Any) -> Any:
+            counts[name] += 1
+            return function(*arguments)
+
+        return counted
+
+    for name in counts:
+        monkeypatch.setattr(pathfinder, name, counting(name, getattr(pathfinder, name)))
+    return counts
+
+
+def test_paths_are_found_anew_for_other_pairs_alone_and_networks_for_other_books(
+    made: dict[str, int],
+) -> None:
+    index = an_index(ALPHA)
+    finder = Pathfinder(index, WETH)
+    for change, paths, networks in (
+        (BETA, 1, 1),
+        (a_book("beta", WETH, USDC, bids="2600 1"), 1, 2),
+        (USDC_DAI, 2, 3),
+    ):
+        index.put(change)
+        assert finder.find(SOLD) == finder.find(SOLD)
+        assert made == {"find_paths": paths, "pairs_apart": networks}
+
+
+def test_no_more_paths_and_networks_are_kept_than_a_bound(
+    made: dict[str, int], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(pathfinder, "NETWORKS_MAX", 2)
+    finder = Pathfinder(an_index(ALPHA, USDC_DAI), WETH)
+    for dest, count in ((USDC, 1), (DAI, 2), (USDC, 2), (DAI, 2), (WBTC, 3), (USDC, 4)):
+        finder.find(_with(SOLD, dest_token=dest))
+        assert made == {"find_paths": count, "pairs_apart": count}
+
+
 def test_the_best_rate_is_that_of_the_best_path_and_no_amount_is_better() -> None:
     finder = Pathfinder(an_index(ALPHA, BETA, USDC_DAI, WETH_DAI), WETH)
     assert finder.paths(WETH, DAI) == ((WETH, DAI), (WETH, USDC, DAI))
     rate = finder.best_rate(WETH, DAI)
     assert rate is not None
     assert rate[0] * 1_000 * ONE[WETH] == rate[1] * 2_497_500 * ONE[DAI], "2,500 at 0.999, not 2,490"
+    better = a_book("beta", WETH, DAI, bids="2498 10")
+    direct = Pathfinder(an_index(ALPHA, USDC_DAI, better), WETH).best_rate(WETH, DAI)
+    assert direct is not None
+    assert direct[0] * ONE[WETH] == direct[1] * 2_498 * ONE[DAI]
     for amount in (1, 10**9, ONE[WETH], 15 * ONE[WETH]):
         sale = finder.total(SwapRequest(WETH, DAI, amount, Side.SELL))
         assert sale is not None
