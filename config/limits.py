@@ -184,6 +184,7 @@ VENUE_LIVE_ORDERS_PER_OWNER_MAX = 10_000  # in memory of one process: each costs
 VENUE_LIVE_BEYOND_FUNDS_MAX = 16  # of these, if together they sell more of a token than the owner has
 VENUE_LIVE_ORDER_BYTES = 8 << 10  # counted for a Delta order in memory, besides its own data
 VENUE_LIVE_BYTES_MAX = 2 << 30  # of all Delta orders in memory of one process
+VENUE_GIVING_WAY_MAX = 8  # orders that one new order ends, where all places or all memory is taken
 VENUE_UNBACKED_ORDERS_MAX = 50_000  # Delta orders in memory that wait for a signature or funds
 AS_OF_CHARS_MAX = 4_096  # of a listing's `asOf`: a PostgreSQL snapshot names the transactions under way
 OTC_LIVE_MAX = 200_000  # OTC orders in memory of one process: each costs a few kilobytes

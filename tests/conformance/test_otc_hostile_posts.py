@@ -18,7 +18,7 @@ from support.chain.evm_programs import assembled, deploys
 from support.chain.world import USDC, World
 from support.contracts.rfq_stories import a_wallet
 from support.counted_signatures import CountedChain, counted_recoveries
-from support.otc.otc_front import FILLABLE, an_otc_front
+from support.otc.otc_front import FILLABLE, OPERATOR_KEY, P2P, an_otc_front
 
 GARBAGE = b"\x01" * 100
 GAS_LEFT = "GAS 0x40 MSTORE 32 0x40 RETURN"
@@ -203,17 +203,63 @@ async def test_what_costs_nothing_takes_no_room_from_what_funds_cover(
             assert refused[:2] == (503, "ServiceUnavailable")
             assert "2 OTC orders wait for funds or a signature" in refused[2]
         assert (await front.posted(short))["state"] == "SUSPENDED", "it is kept already"
-        first, *_ = [await front.posted(front.an_order()) for _ in range(2)]
+        for _ in range(2):
+            assert (await front.posted(front.an_order()))["state"] == "PENDING"
+        again = await front.posted(short)
+        assert again["state"] == "SUSPENDED", "a repeated post takes no place"
         for gone in (draft, suspended):
             assert (await front.posted(front.an_order()))["state"] == "PENDING"
             assert (await front.order(gone))["state"] == "EXPIRED", "it gave its place"
-        refused = await front.fault(front.an_order())
-        assert refused[:2] == (503, "ServiceUnavailable")
-        assert "4 OTC orders may still change" in refused[2]
-        assert (await front.order(first))["state"] == "PENDING"
+        assert (await front.posted(short))["state"] == "EXPIRED"
         await world.give(world.stranger, world.usdc, 2_500 * USDC, world.at.rfq)
-        await front.posted(front.an_order(maker=world.stranger.address), world.stranger)
-        assert (await front.order(first))["state"] == "EXPIRED", "the maker with the most orders gives one"
+        refused = await front.fault(front.an_order(maker=world.stranger.address), world.stranger)
+        assert refused[:2] == (503, "ServiceUnavailable"), "what funds cover gives way to nothing"
+        assert "4 OTC orders may still change" in refused[2]
+
+
+async def test_a_post_ends_one_other_order_however_many_there_are_beyond_the_bound(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Orders that lost their funds later were not counted when they came."""
+    async with an_otc_front(tmp_path, runs=False) as front:
+        kept = [await front.posted(front.an_order(maker_amount=10**24)) for _ in range(6)]
+        monkeypatch.setattr(limits, "OTC_LIVE_UNFUNDED_MAX", 2)
+        front.address, key = "198.51.100.1", SigningKey(b"8" * 32)
+        await front.posted(front.an_order(maker=key.address), key)
+        states = [(await front.order(one))["state"] for one in kept]
+        assert states == ["EXPIRED", *["SUSPENDED"] * 5]
+
+
+async def test_an_order_that_sells_next_to_nothing_is_as_one_without_funds(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(limits, "OTC_LIVE_MAX", 2)
+    async with an_otc_front(tmp_path, runs=False) as front:
+        dust = [await front.posted(front.an_order(maker_amount=USDC // 2, taker_amount=1)) for _ in range(2)]
+        assert [one["state"] for one in dust] == ["PENDING"] * 2
+        for gone in dust:
+            await front.posted(front.an_order())
+            assert (await front.order(gone))["state"] == "EXPIRED"
+
+
+async def test_what_came_with_a_key_gives_way_after_what_came_without(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(limits, "OTC_LIVE_UNFUNDED_MAX", 3)
+    async with an_otc_front(tmp_path, runs=False) as front:
+
+        async def posted(number: int, **headers: str) -> tuple[int, Any]:
+            key = SigningKey(bytes([number]) * 32)
+            body = front.body(front.an_order(maker=key.address), key)
+            return await front.post(P2P, body, headers)
+
+        keyed = {"X-API-KEY": OPERATOR_KEY}
+        told = [await posted(1), await posted(2, **keyed), await posted(3, **keyed)]
+        front.address = "198.51.100.1"
+        assert (await posted(4))[0] == 503, "nobody without a key has two"
+        told.append(await posted(5, **keyed))
+        states = [(await front.order(one))["state"] for _, one in told]
+        assert states == ["EXPIRED", *["SUSPENDED"] * 3]
 
 
 async def test_a_network_takes_no_places_from_others_that_have_fewer(

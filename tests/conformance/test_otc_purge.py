@@ -93,8 +93,8 @@ async def test_what_is_asked_is_checked_before_any_order_ends(tmp_path: Path) ->
     async with an_otc_front(tmp_path, runs=False) as front:
         book = await a_book(front)
         for body, said in (
-            ({}, "body: expected a maker, a token, a state or unlisted, got 'none of them'"),
-            ({"chainId": 31_337}, "body: expected a maker, a token, a state or unlisted"),
+            ({}, "maker: expected a maker, a token, a state or unlisted, got 'none of them'"),
+            ({"chainId": 31_337}, "maker: expected a maker, a token, a state or unlisted"),
             ({"state": "EXPIRED"}, "state: expected DRAFT, PENDING, SUSPENDED, got 'EXPIRED'"),
             ({"maker": "0x12"}, "maker: expected"),
             ({"unlisted": True, "after": "0x12"}, "after: expected 0x and 64 hexadecimal digits, got '0x12'"),

@@ -106,6 +106,30 @@ async def test_an_agent_and_owners_of_one_party_waste_a_budget_of_gas(
         assert await rested(story) == []
 
 
+async def test_an_agent_without_another_settles_on_whatever_it_wasted(
+    world: World, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """An owner and a maker of one party would stop a venue that has one agent."""
+    monkeypatch.setattr(owner_costs, "GAS_OF_DOUBTS", replace(GAS_OF_DOUBTS, most=1))
+    async with a_delta_story(world, tmp_path, "ann", delta=RESTS) as story:
+        ann = story.agents["ann"]
+        ann.contract = await create(world.chain, world.owner, "DevTurncoat")
+        await world.mint(world.usdc, ann.contract, 100_000 * USDC)
+        ann.delivers, ann.gives = unless_flagged, lambda _: BETTER
+        for number in (1, 2):
+            await world.send(world.owner, ann.contract, SET_FLAG + uint_word(0))
+            owner = await an_owner(world, number)
+            order = await world.a_delta_order(owner=owner.address, beneficiary=owner.address)
+            await story.hold()
+            record = await story.submitted(order, owner)
+            await story.under_way(record)
+            await story.first_in_block(owner, ann.contract, SET_FLAG + uint_word(1))
+            await story.mine()
+            await until(lambda: len(ann.told("reverted")) == number)  # noqa: B023
+        await world.send(world.owner, ann.contract, SET_FLAG + uint_word(0))
+        await story.completed(await world.a_delta_order())
+
+
 def unless_flagged(token: bytes, to: bytes, amount: int) -> bytes:
     """The call of a false agent that delivers an amount, and once its flag is set a part of it."""
     words = uint_word(5) + uint_word(0) + address_word(token) + address_word(to)

@@ -21,7 +21,7 @@ def expected(
     rank = min(lower, default=stake)
     counts = Counter(of for held, of in orders.values() if held == rank)
     most = max(counts.values(), default=0)
-    if not most or (rank == stake and most <= counts[causer] + 1):
+    if not most or (rank == stake and (rank is OrderStake.BACKED or most <= counts[causer] + 1)):
         return set()
     found = set()
     for of in [of for of, count in counts.items() if count == most]:

@@ -97,8 +97,8 @@ STREAMS = Budget(name="open streams, of everybody", unit="streams", most=limits.
 
 GAS_OF_OWNER = Budget(name="failed gas, of an owner", unit="gas", most=1_000_000, refill_s=_DAY_S)
 GAS_OF_CODE = Budget(name="failed gas, of the code of new owners", unit="gas", most=4_000_000, refill_s=3_600)
-GAS_OF_SUBMITTER = Budget(
-    name="failed gas, of new owners' orders from a network or key", unit="gas", most=2_000_000, refill_s=3_600
+GAS_OF_NETWORK = Budget(
+    name="failed gas, of new owners' orders from a network", unit="gas", most=2_000_000, refill_s=3_600
 )
 GAS_OF_NEW_OWNERS = Budget(
     name="failed gas, of all contracts that have not settled", unit="gas", most=8_000_000, refill_s=3_600

@@ -558,7 +558,7 @@ async def opened_venue(
             DeltaOpening(settings, venue, footing, bridges, ledger, opening.random, opening.tls),
             venue_chains,
         )
-        otc = open_otc(footing, venue_chains)
+        otc = open_otc(footing, venue_chains, venue.otc_small_usd)
         engines = OrderEngines(footing, (delta, otc))
         webhooks = await open_webhooks(
             owned,

@@ -19,7 +19,7 @@ Source: ARCHITECTURE.md, "Orders", "Transitions".
 
 from abc import ABC, abstractmethod
 from collections import Counter
-from collections.abc import Callable, Container, Hashable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 from typing import Any, Generic, Protocol, TypeVar
 
 import structlog
@@ -279,31 +279,25 @@ class LiveRows(ABC, Generic[OrderRow, Live]):
         raise StoreUnavailable(f"an order was changed by others {VENUE_STEP_TRIES_MAX} times meanwhile")
 
     async def make_room(
-        self,
-        stake: OrderStake,
-        causer: str,
-        owner: bytes,
-        now_ms: int,
-        least: OrderStake = OrderStake.UNLISTED,
+        self, stake: OrderStake, causer: str, now_ms: int, least: OrderStake = OrderStake.UNLISTED
     ) -> bool:
         """End the order in memory that gives way to a new one (`Places`); False if none does.
 
         Args:
             stake: stake behind the new order.
             causer: network or key that submits the new order.
-            owner: owner of the new order, 20 bytes.
             least: least stake of an order that may give way.
 
         Raises:
             StoreUnavailable: the write failed or its outcome is unknown; or another process holds the shard.
         """
-        order_hash = self.places.giving_way(stake, _account(stake, causer, owner), least)
+        order_hash = self.places.giving_way(stake, causer, least)
         if order_hash is None:
             return False
         # Its place goes before the write: of two new orders that come at once, each ends another order.
         self.places.drop(order_hash)
         try:
-            await self.step(order_hash, lambda row: self._gives_way(row, now_ms))
+            await self.step(order_hash, lambda row: self._gives_way(row, max(now_ms, row.updated_ms)))
         finally:
             live = self._orders.get(order_hash)
             if live is None:
@@ -311,6 +305,10 @@ class LiveRows(ABC, Generic[OrderRow, Live]):
             else:  # the write failed, or the order has changed meanwhile
                 self._place(live)
         return True
+
+    def runs(self, shard: int) -> bool:
+        """Whether this process runs the orders of a shard, so that a new one takes a place here."""
+        return self._leases.fence(shard) is not None
 
     def _changes(
         self, taken: Sequence[tuple[OrderRow, OrderStep[OrderRow]]], *, is_fenced: bool
@@ -404,8 +402,7 @@ class LiveRows(ABC, Generic[OrderRow, Live]):
         if stake is None:
             self.places.drop(live.order_hash)
         else:
-            owner = self._kind.owner(live.row)
-            self.places.put(live.order_hash, stake, _account(stake, live.causer, owner))
+            self.places.put(live.order_hash, stake, live.causer)
 
     def _drop(self, live: Live) -> None:
         row: OrderRow = live.row
@@ -554,11 +551,3 @@ class LiveRows(ABC, Generic[OrderRow, Live]):
             self._put(live)
         else:
             self._refresh(row)
-
-
-def _account(stake: OrderStake, causer: str, owner: bytes) -> Hashable:
-    """Account of an order's place: its owner where funds back it, else its causer if known.
-
-    Anybody makes owners without funds, as many as it likes.
-    """
-    return owner if stake is OrderStake.BACKED or not causer else causer

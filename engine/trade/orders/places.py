@@ -1,11 +1,12 @@
 """Places of the orders in memory: which order gives way to a new one where all places are taken. Pure.
 
-    by stake        orders of less stake give way first, to every order of more stake
+    by stake        orders of less stake give way first, to each order of more stake
     at one stake    the causer with the most orders gives way, its oldest order first, and only to a causer
                     who has fewer even with the new order
 
-The causer of an order that nothing backs is the network or key that submitted it; that of an order that funds
-back is its owner. Callers without a stake thus share their places equally: the first keep no others out.
+The causer of an order is the network or key that submitted it; all orders whose causer is unknown, as after a
+restart, have one together. Callers without a stake thus share their places equally: the first keep no others
+out. Orders that funds back give way to none.
 
 Source: docs/explanation/security.md, "Costs and stakes".
 """
@@ -15,11 +16,22 @@ from enum import IntEnum
 
 
 class OrderStake(IntEnum):
-    """OrderStake behind an order in memory, the least first."""
+    """Stake behind an order in memory, the least first."""
 
     UNLISTED = 0  # a token that the operator has not listed, whose contract may tell anything of funds
-    UNBACKED = 1  # no signature yet, or no funds
-    BACKED = 2  # funds of a listed token
+    UNBACKED = 1  # no signature yet, no funds, or funds that are worth next to nothing
+    KEYED = 2  # likewise, submitted with an API key: its holder answers to the operator
+    BACKED = 3  # funds of a listed token
+
+
+def is_key(causer: str) -> bool:
+    """Whether a causer is an API key (`key NAME`)."""
+    return causer.startswith("key ")
+
+
+def unbacked(causer: str) -> OrderStake:
+    """Stake of an order that nothing backs, by its causer."""
+    return OrderStake.KEYED if is_key(causer) else OrderStake.UNBACKED
 
 
 class Places:
@@ -32,6 +44,11 @@ class Places:
     def count(self, stake: OrderStake) -> int:
         """Number of orders with a stake."""
         return len(self._ranks[stake])
+
+    @property
+    def total(self) -> int:
+        """Number of all orders."""
+        return len(self._of_order)
 
     def put(self, order_hash: bytes, stake: OrderStake, causer: Hashable) -> None:
         """Give an order a place, in exchange for its earlier place if it had another stake or causer."""
@@ -60,6 +77,8 @@ class Places:
         for lower in OrderStake:
             if least <= lower < stake and (oldest := self._ranks[lower].oldest(0)) is not None:
                 return oldest
+        if stake is OrderStake.BACKED:
+            return None
         own = self._ranks[stake]
         return own.oldest(own.count_of(causer) + 1)
 

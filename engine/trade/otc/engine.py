@@ -22,6 +22,7 @@ Choice: OTC orders need `rfq` on the chain and no relayer.
 """
 
 from collections.abc import Callable, Container, Mapping, Sequence
+from decimal import Decimal
 
 import trio
 from msgspec import Struct
@@ -30,7 +31,7 @@ from ....codecs.messages.vocabulary import OtcState
 from ....config.limits import JSON_INT_MAX
 from ....config.timeouts import EXPIRY_GRACE_S
 from ...store.leases import Leases
-from ...store.rows import NEVER_S, OrderEvent, OtcOrderRow
+from ...store.rows import NEVER_S, OrderEvent, OtcOrderRow, amount_of
 from ..orders.accounts_watch import FundsStatistics
 from ..orders.boot import TakenUp
 from ..orders.followed_chain import FollowedChain
@@ -235,19 +236,25 @@ def _is_begun_draft(row: OtcOrderRow) -> bool:
     return row.status is OtcState.DRAFT and row.remaining != row.maker_amount
 
 
-def open_otc(footing: Footing, served_chains: ServedChains) -> OtcEngine:
+def open_otc(footing: Footing, served_chains: ServedChains, small_usd: Decimal = Decimal(0)) -> OtcEngine:
     """Create the engine of OTC orders, for the chains that have an RFQ contract.
 
     Args:
         footing: parts shared with the other order engines.
         served_chains: served chains by chain id.
+        small_usd: worth in US dollars below which an order's funds are no stake.
     """
 
     def is_listed(chain_id: int, token: bytes) -> bool:
         served = served_chains.get(chain_id)
         return served is not None and token in served.tokens.by_address
 
-    orders = OtcOrders(footing.store, footing.leases, is_listed)
+    def is_small(row: OtcOrderRow) -> bool:
+        served = served_chains.get(row.chain_id)
+        least = None if served is None else served.usd.least_worth(row.maker_asset, small_usd)
+        return least is not None and amount_of(row.maker_amount) < least
+
+    orders = OtcOrders(footing.store, footing.leases, is_listed, is_small)
     chains = {
         chain_id: _chain(footing, served, orders)
         for chain_id, served in served_chains.items()

@@ -28,7 +28,7 @@ from ...store.tables import OTC_CANCEL, OTC_CANCEL_UNTIL, OTC_DOCUMENT, OTC_FILL
 from ...store.units import Conflict, Done, Duplicate, Put, Unit, drop, put, row_of
 from ..orders.live_rows import Decide, Effects, LiveRows
 from ..orders.order_units import OTC
-from ..orders.places import OrderStake
+from ..orders.places import OrderStake, unbacked
 from ..orders.step import OrderStep
 from .document import OtcDocument, decode_document, encode_document, facts_of
 from .life import LIVE, gave_way, step_from_logs
@@ -84,13 +84,18 @@ class OtcOrders(LiveRows[OtcOrderRow, LiveOtc]):
     Args:
         leases: leases of this process's shards; a write is refused once the lease of its shard is lost.
         is_listed: returns whether the operator has listed a token of a chain.
+        is_small: returns whether an order sells next to nothing, so that its funds are no stake.
     """
 
     def __init__(
-        self, store: Store, leases: Leases, is_listed: Callable[[int, bytes], bool] = lambda *_: True
+        self,
+        store: Store,
+        leases: Leases,
+        is_listed: Callable[[int, bytes], bool] = lambda *_: True,
+        is_small: Callable[[OtcOrderRow], bool] = lambda _: False,
     ) -> None:
         super().__init__(OTC, store, leases)
-        self._is_listed = is_listed
+        self._is_listed, self._is_small = is_listed, is_small
         self._unlisted: dict[bytes, set[bytes]] = {}  # maker -> hashes of its orders with an unlisted token
         self._endless: set[bytes] = set()  # hashes of those that expire late or never
 
@@ -107,16 +112,17 @@ class OtcOrders(LiveRows[OtcOrderRow, LiveOtc]):
         """Number of all makers' orders with such a token that expire late or never (`is_endless`)."""
         return len(self._endless)
 
-    def stake_of(self, row: OtcOrderRow) -> OrderStake | None:
-        """Stake behind an order; None for one that has ended."""
+    def stake_of(self, row: OtcOrderRow, causer: str) -> OrderStake | None:
+        """Stake behind an order of a causer; None for one that has ended."""
         if row.status not in LIVE:
             return None
         if self.is_unlisted(row):
             return OrderStake.UNLISTED
-        return OrderStake.BACKED if row.status is OtcState.PENDING else OrderStake.UNBACKED
+        is_backed = row.status is OtcState.PENDING and not self._is_small(row)
+        return OrderStake.BACKED if is_backed else unbacked(causer)
 
     def _stake(self, live: LiveOtc) -> OrderStake | None:
-        return self.stake_of(live.row)
+        return self.stake_of(live.row, live.causer)
 
     def _gives_way(self, row: OtcOrderRow, now_ms: int) -> OrderStep[OtcOrderRow] | None:
         return gave_way(row, now_ms)

@@ -171,24 +171,29 @@ class OtcDesk:
             ServiceUnavailable: no order gives way.
             StoreUnavailable: an order that gives way was not changed, or may have been.
         """
-        stake = self._orders.stake_of(row)
-        if stake is None:
+        stake = self._orders.stake_of(row, causer)
+        refusal = self._lack_of_room(stake) if stake is not None and self._orders.runs(row.shard) else ""
+        # Read only where room lacks: a repeated post takes no place.
+        if stake is None or not refusal or await self._stored.order(row.order_hash) is not None:
             return
-        while refusal := self._lack_of_room(stake):
-            least = OrderStake.UNLISTED if len(self._orders) >= limits.OTC_LIVE_MAX else stake
-            if not await self._orders.make_room(stake, causer, row.maker, now_ms, least):
-                raise ServiceUnavailable(f"{refusal}: no more of these are accepted now")
+        least = OrderStake.UNLISTED if self._orders.places.total >= limits.OTC_LIVE_MAX else stake
+        if stake is OrderStake.KEYED and least is stake:
+            least = OrderStake.UNBACKED  # their places are the same
+        # One, whatever their number is beyond the bound: a post ends no more of others' orders.
+        if not await self._orders.make_room(stake, causer, now_ms, least):
+            raise ServiceUnavailable(f"{refusal}: no more of these are accepted now")
 
     def _lack_of_room(self, stake: OrderStake) -> str:
         """Reason why memory has no room for a new order with a stake; empty if it has."""
-        most, what = {
-            OrderStake.UNLISTED: (limits.OTC_LIVE_UNLISTED_MAX, "name unlisted tokens"),
-            OrderStake.UNBACKED: (limits.OTC_LIVE_UNFUNDED_MAX, "wait for funds or a signature"),
-            OrderStake.BACKED: (limits.OTC_LIVE_MAX, "may still change"),
-        }[stake]
-        if len(self._orders) >= limits.OTC_LIVE_MAX:
+        places = self._orders.places
+        if places.total >= limits.OTC_LIVE_MAX:
             return f"{limits.OTC_LIVE_MAX} OTC orders may still change"
-        return f"{most} OTC orders {what}" if self._orders.places.count(stake) >= most else ""
+        if stake is OrderStake.UNLISTED and places.count(stake) >= limits.OTC_LIVE_UNLISTED_MAX:
+            return f"{limits.OTC_LIVE_UNLISTED_MAX} OTC orders name unlisted tokens"
+        unbacked = places.count(OrderStake.UNBACKED) + places.count(OrderStake.KEYED)
+        if stake in (OrderStake.UNBACKED, OrderStake.KEYED) and unbacked >= limits.OTC_LIVE_UNFUNDED_MAX:
+            return f"{limits.OTC_LIVE_UNFUNDED_MAX} OTC orders wait for funds or a signature"
+        return ""
 
     async def _kept(
         self,

@@ -13,6 +13,7 @@ from collections.abc import Callable
 from functools import partial
 
 from ....codecs.messages.otc_messages import OtcPurgeBody, OtcPurged, decode_otc_purge
+from ....codecs.messages.vocabulary import OtcState
 from ....codecs.messages.wire import encode
 from ....config.errors import InvalidInput
 from ....config.limits import OTC_LIVE_PURGE_ROWS_MAX, OTC_LIVE_PURGE_STEP_ROWS
@@ -84,7 +85,7 @@ class OtcPurge:
             # Any process takes the request, also for orders that another one runs: that one hears of the
             # change by the log, and the unit names each row's version.
             rows = await self._orders.step_all(some, decide, is_fenced=False)
-            ended += sum(row.status not in LIVE for row in rows)
+            ended += sum(row.status is OtcState.EXPIRED and row.updated_ms == now_ms for row in rows)
         return ended
 
     def _wanted(self, body: OtcPurgeBody) -> Callable[[OtcOrderRow], bool]:
@@ -108,7 +109,7 @@ class OtcPurge:
             tests.append(self._orders.is_unlisted)
         if not tests:
             raise InvalidInput(
-                field="body", expected="a maker, a token, a state or unlisted", got="none of them"
+                field="maker", expected="a maker, a token, a state or unlisted", got="none of them"
             )
         if body.chain_id is not None:
             tests.append(lambda row: row.chain_id == body.chain_id)

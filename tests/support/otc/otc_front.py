@@ -201,7 +201,7 @@ async def an_otc_front(
         places = _places(world, world.chain if chain is None else chain(world.chain))
         followed = {CHAIN_ID: places[CHAIN_ID]}
         footing = open_footing(settings, store, followed, front.now_ms)
-        front.engine = engine = open_otc(footing, followed)
+        front.engine = engine = open_otc(footing, followed, small_usd)
         front.scheduler = footing.scheduler
         engines = OrderEngines(footing, [engine])
         admission = Admission(

@@ -229,6 +229,11 @@ class Agents:
         elif client is not None:
             client.notify(NotifyRequest(auction_id, self._chain_id, tuple(entries)))
 
+    def awake(self) -> frozenset[str]:
+        """Names of the agents that do not rest."""
+        now_ms = self._wall_ms()
+        return frozenset(name for name, rest in self._rests.items() if not rest.is_resting(now_ms))
+
     def answered(self, agent: str) -> None:
         """Record that an agent answered a request without a fault, which ends a cool-down for lateness."""
         self._rests[agent].answered()
@@ -257,8 +262,7 @@ class Agents:
         """
         rest, now_ms = self._rests.get(agent), self._wall_ms()
         # A doubt may be wrong, and an order that no agent bids on is lost in any case.
-        is_last = all(other.is_resting(now_ms) for name, other in self._rests.items() if name != agent)
-        may_rest = fault is not AgentFault.IN_DOUBT or not is_last
+        may_rest = fault is not AgentFault.IN_DOUBT or bool(self.awake() - {agent})
         until_ms = 0 if rest is None else rest.failed(fault, now_ms, order_hash, may_rest=may_rest)
         if until_ms:
             _log.warning("an agent rests", agent=agent, chain_id=self._chain_id, fault=fault.value)

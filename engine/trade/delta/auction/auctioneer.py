@@ -451,8 +451,11 @@ class Auctioneer:
         return with_runners_up(decision, carried), paid
 
     def _may_not_settle(self, bid: Proven) -> bool:
-        agent = bid.candidate.agent
-        return any(self._is_barred(agent, part.asked.terms.owner) for part in bid.candidate.parts)
+        """Whether an agent is barred from an owner of its bid, for whom another agent may settle."""
+        agent, owners = bid.candidate.agent, [part.asked.terms.owner for part in bid.candidate.parts]
+        barred = [owner for owner in owners if self._is_barred(agent, owner)]
+        others = self._agents.awake() - {agent} if barred else ()
+        return any(not self._is_barred(other, owner) for owner in barred for other in others)
 
     async def _upcoming(self, this: Round) -> Upcoming:
         """Read the block at which a round's bids are simulated.

@@ -46,7 +46,7 @@ from .....crypto.eip712 import signing_digest
 from ....host.admission.signatures import SignatureBudget
 from ....store.rows import DeltaOrderRow
 from ...orders.order_units import order_id
-from ...orders.places import OrderStake
+from ...orders.places import OrderStake, unbacked
 from ...served.asking import Permit2s, in_time, latest_block, signer_has_code
 from ...served.bridge_lanes import BridgeLanes
 from ...served.delivery_gas import delivery_wei
@@ -312,19 +312,28 @@ class OrderDesk:
             StoreUnavailable: an order that gives way was not changed, or may have been.
         """
         is_waiting = row.status is OrderStatus.AWAITING_SIGNATURE
-        stake = OrderStake.UNBACKED if is_waiting else OrderStake.BACKED
+        stake = unbacked(causer) if is_waiting else OrderStake.BACKED
         signature = submission.document.signature
         weight = weight_of(submission.terms, submission.order.metadata, signature)
-        while refusal := self._lack_of_room(weight, is_waiting=is_waiting):
-            if not await self._orders.make_room(stake, causer, row.owner, row.created_ms):
+        refusal = self._lack_of_room(weight, is_waiting=is_waiting) if self._orders.runs(row.shard) else ""
+        # Read only where room lacks: a repeated submission takes no place.
+        if not refusal or await self._stored.is_kept(row.order_hash):
+            return
+        # A few at most, however many there are beyond the bound: a request ends no more of others' orders.
+        for _ in range(limits.VENUE_GIVING_WAY_MAX):
+            if not await self._orders.make_room(stake, causer, row.created_ms):
                 raise ServiceUnavailable(refusal)
+            if self._orders.bytes + weight <= limits.VENUE_LIVE_BYTES_MAX:
+                return
+        raise ServiceUnavailable(refusal)
 
     def _lack_of_room(self, weight: int, *, is_waiting: bool) -> str:
         """Reason why memory has no room for a new order; empty if it has."""
         if self._orders.bytes + weight > limits.VENUE_LIVE_BYTES_MAX:
             return "the orders that may still change take all memory that they may"
         most = limits.VENUE_UNBACKED_ORDERS_MAX
-        if is_waiting and self._orders.places.count(OrderStake.UNBACKED) >= most:
+        places = self._orders.places
+        if is_waiting and places.count(OrderStake.UNBACKED) + places.count(OrderStake.KEYED) >= most:
             return f"{most} orders wait for signatures or funds: only signed orders are accepted now"
         return ""
 

@@ -203,11 +203,15 @@ def expired(row: DeltaOrderRow, fits_until_s: int, now_s: int, now_ms: int) -> D
 def gave_way(row: DeltaOrderRow, now_ms: int) -> DeltaStep | None:
     """Make the step to EXPIRED of an order without signature or funds that gives its place to another.
 
-    None in other states. The caller has to check that the order has no fill and no settlement under way, so
-    that the end is final at once.
+    None in other states, and for an order with a fill: its end would not be final. The caller has to check
+    that no settlement of the order is under way.
     """
     status = DELTA_LIFECYCLE.after(row.status, _W.GAVE_WAY)
-    return None if status is None else OrderStep(step(row, now_ms, status=status, is_final=True))
+    return (
+        None
+        if status is None or amount_of(row.spent)
+        else OrderStep(step(row, now_ms, status=status, is_final=True))
+    )
 
 
 def has_given_way(row: DeltaOrderRow) -> bool:

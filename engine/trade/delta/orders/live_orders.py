@@ -27,7 +27,7 @@ from ....store.tables import DELTA_DOCUMENT, DELTA_FILL, EFFECT
 from ....store.units import Change, Done, Duplicate, row_of
 from ...orders.live_rows import Effects, LiveRows
 from ...orders.order_units import DELTA, effect_key
-from ...orders.places import OrderStake
+from ...orders.places import OrderStake, unbacked
 from ...orders.step import OrderStep
 from .document import DeltaDocument, decode_document, encode_document, order_of, without_struct
 from .life import OPEN, SETTLE, gave_way
@@ -239,7 +239,7 @@ class LiveOrders(LiveRows[DeltaOrderRow, LiveOrder]):
     def _stake(self, live: LiveOrder) -> OrderStake | None:
         """Stake of an order without signature or funds, and without a fill; all others keep their places."""
         is_waiting = live.row.status in (OrderStatus.AWAITING_SIGNATURE, OrderStatus.SUSPENDED)
-        return OrderStake.UNBACKED if is_waiting and not live.filled and live.settling is None else None
+        return unbacked(live.causer) if is_waiting and not live.filled and live.settling is None else None
 
     def _gives_way(self, row: DeltaOrderRow, now_ms: int) -> OrderStep[DeltaOrderRow] | None:
         return gave_way(row, now_ms)

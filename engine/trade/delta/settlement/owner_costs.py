@@ -4,8 +4,8 @@ A wallet's contract can accept a signature, or native tokens, in each simulation
 transaction: by the gas, the caller, the block's coinbase or its height. The relayer then pays for nothing.
 
     begin      a settlement that runs the code of owners who have not settled yet is charged before it is
-               sent: to each owner, to its code, to whoever submitted its order, and to all such owners, who
-               also share a few places
+               sent: to each owner, to its code, to the network that submitted its order, and to all such
+               owners, who also share a few places
     failed     an owner's code or act may be the cause: this owner rests, twice as long at each failure, and
                pays for the gas that was used; the agent is in doubt
     settled    the charges go back, and the owner has settled; if another agent was in doubt because of this
@@ -34,12 +34,13 @@ from .....config import limits
 from ....host.admission.budgets import (
     GAS_OF_CODE,
     GAS_OF_DOUBTS,
+    GAS_OF_NETWORK,
     GAS_OF_NEW_OWNERS,
     GAS_OF_OWNER,
-    GAS_OF_SUBMITTER,
     PLACES_OF_NEW_OWNERS,
 )
 from ....host.admission.ledger import EVERYBODY, Charge, Hold, Lack, Ledger
+from ...orders.places import is_key
 from ..bids.agent_rest import AgentFault, AgentRest
 from ..orders.live_orders import LiveOrder
 
@@ -57,7 +58,7 @@ class OwnersCharge(Struct, eq=False):
     Attributes:
         until_ms: time after which the outcome is not awaited, Unix milliseconds.
         owners: owner of each of its orders, 20 bytes -> network or key that submitted the order, empty if
-            unknown.
+            unknown, as after a restart.
         hold: what is charged until the outcome is known.
     """
 
@@ -190,17 +191,20 @@ class OwnerCosts:
         payers: Mapping[bytes, frozenset[bytes]],
         *,
         is_doubted: bool,
-    ) -> None:
+    ) -> bool:
         """Record that a settlement of an agent's bid failed, or was not sent.
 
         Args:
             gas_used: units that the relayer paid for; 0 if the transaction was not mined.
             payers: owners that caused it, with the hashes of the code by which they may have done so.
             is_doubted: whether the agent may be the cause as well.
+
+        Returns:
+            False if the failure is recorded already, as by another of the settlement's orders.
         """
         charge = self._open.pop(key, None)
         if charge is None:
-            return
+            return False
         self._ledger.undo(charge.hold)
         for owner in charge.owners if is_doubted else ():
             # A second agent's failure says that the owner is the cause: no doubt is left.
@@ -208,6 +212,7 @@ class OwnerCosts:
                 _keep(self._doubts, owner, value=agent)
         if payers and gas_used:
             self._pay(payers, charge.owners, gas_used)
+        return True
 
     def _charged(
         self, owners: Mapping[bytes, str], codes: Mapping[bytes, frozenset[bytes]], gas: int
@@ -268,9 +273,9 @@ class OwnerCosts:
         charges += [Charge(GAS_OF_CODE, (at, code), min(gas, GAS_OF_CODE.most)) for code in hashes]
         callers = dict.fromkeys(submitters.get(owner, "") for owner, of_owner in owners.items() if of_owner)
         charges += [
-            Charge(GAS_OF_SUBMITTER, (at, caller), min(gas, GAS_OF_SUBMITTER.most))
+            Charge(GAS_OF_NETWORK, (at, caller), min(gas, GAS_OF_NETWORK.most))
             for caller in callers
-            if caller
+            if not is_key(caller)  # its holder answers to the operator for its users
         ]
         if hashes:
             charges.append(Charge(GAS_OF_NEW_OWNERS, (at, EVERYBODY), min(gas, GAS_OF_NEW_OWNERS.most)))

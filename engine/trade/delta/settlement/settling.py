@@ -464,8 +464,10 @@ class Settling:
         gas_used = 0 if outcome.receipt is None else outcome.receipt.gas_used
         payers = await self._payers(order_hash, settlement, outcome, failure, is_by_code=is_by_code)
         # Before the step below, which queues the order anew: it waits for the end of its owner's rest.
-        self._owner_costs.failed(settlement.key, settlement.agent, gas_used, payers, is_doubted=bool(doubt))
-        is_act = bool(payers) and not any(payers.values())
+        is_first = self._owner_costs.failed(
+            settlement.key, settlement.agent, gas_used, payers, is_doubted=bool(doubt)
+        )
+        is_act = is_first and bool(payers) and not any(payers.values())
         if failure is SettlementFailure.DOUBTFUL and is_act and 2 * gas_used > settlement.simulated_gas:
             # Beyond the owner's part, which comes first: the agent's calls used the gas.
             self._owner_costs.wasted(settlement.agent, gas_used)

@@ -9,9 +9,9 @@ import trio
 from cambist.config import limits
 from cambist.engine.host.admission.budgets import (
     GAS_OF_CODE,
+    GAS_OF_NETWORK,
     GAS_OF_NEW_OWNERS,
     GAS_OF_OWNER,
-    GAS_OF_SUBMITTER,
     PLACES_OF_NEW_OWNERS,
 )
 from cambist.engine.host.admission.ledger import Ledger
@@ -33,7 +33,7 @@ class Stage:
     def __init__(self) -> None:
         self.now_ms = 1_700_000_000_000
         self.codes: dict[bytes, bytes] = {}
-        self.submitter = ""
+        self.submitter = "key k"
         self.costs = OwnerCosts(
             Ledger(),
             1,
@@ -126,13 +126,21 @@ async def test_a_network_whose_wallets_fail_leaves_the_gas_of_others_to_others()
     wallets = [bytes([1, number]) * 10 for number in range(20)]
     stage.codes = {wallet: bytes([number]) for number, wallet in enumerate(wallets)}
     failed = [await stage.fail(wallet) for wallet in wallets[:10]]
-    assert sum(failed) == GAS_OF_SUBMITTER.most // GAS < GAS_OF_NEW_OWNERS.most // GAS // 2
+    assert sum(failed) == GAS_OF_NETWORK.most // GAS < GAS_OF_NEW_OWNERS.most // GAS // 2
     assert stage.rest_s(wallets[9]) > 0
     stage.submitter = "network 198.51.100"
     assert await stage.settle(wallets[10]) == {}
     stage.now_ms += 3_600_000
     stage.submitter = "network 203.0.113"
     assert await stage.fail(wallets[11])
+
+
+async def test_the_holder_of_a_key_answers_for_its_users_to_the_operator() -> None:
+    stage = Stage()
+    wallets = [bytes([1, number]) * 10 for number in range(20)]
+    stage.codes = {wallet: bytes([number]) for number, wallet in enumerate(wallets)}
+    failed = [await stage.fail(wallet) for wallet in wallets]
+    assert sum(failed) == GAS_OF_NEW_OWNERS.most // GAS
 
 
 async def test_wallets_of_one_code_share_a_smaller_budget() -> None:
@@ -222,12 +230,12 @@ async def test_an_account_without_code_pays_for_what_its_acts_make_fail() -> Non
 async def test_crossed_orders_are_charged_once_and_a_second_end_does_nothing() -> None:
     stage = Stage()
     orders: list[Any] = [
-        SimpleNamespace(terms=SimpleNamespace(owner=owner), causer="") for owner in (ONE, TWO)
+        SimpleNamespace(terms=SimpleNamespace(owner=owner), causer="key k") for owner in (ONE, TWO)
     ]
     for _ in range(2):
         assert await stage.costs.begin("both", orders, 2 * GAS, is_sent=False)
-    stage.costs.failed("both", "ann", GAS, stage.payers(ONE, TWO), is_doubted=True)
-    stage.costs.failed("both", "ann", GAS, stage.payers(ONE, TWO), is_doubted=True)
+    assert stage.costs.failed("both", "ann", GAS, stage.payers(ONE, TWO), is_doubted=True)
+    assert not stage.costs.failed("both", "ann", GAS, stage.payers(ONE, TWO), is_doubted=True)
     assert stage.rest_s(ONE) == stage.rest_s(TWO) == 5
     stage.now_ms += 5_000
     assert await stage.begin(ONE, gas=GAS)

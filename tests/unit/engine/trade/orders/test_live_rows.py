@@ -243,7 +243,7 @@ async def test_an_order_that_gives_way_has_ended_and_leaves_memory_at_once(tmp_p
     async with orders_of(tmp_path, *rows, an_otc_order(3)) as (store, orders):
         told: list[tuple[bytes, OtcState]] = []
         orders.watch(lambda live: told.append((live.order_hash, live.row.status)))
-        assert await orders.make_room(OrderStake.BACKED, "network a", BOB, NOW_MS)
+        assert await orders.make_room(OrderStake.BACKED, "network a", NOW_MS)
         assert orders.get(rows[0].order_hash) is None
         assert told == [(rows[0].order_hash, OtcState.EXPIRED)]
         event = (await all_events(store))[-1]
@@ -253,11 +253,9 @@ async def test_an_order_that_gives_way_has_ended_and_leaves_memory_at_once(tmp_p
             1,
             1,
         )
-        assert not await orders.make_room(OrderStake.UNBACKED, "", ALICE, NOW_MS), (
-            "its owner has no more than it"
-        )
-        assert await orders.make_room(OrderStake.BACKED, "network a", BOB, NOW_MS)
-        assert not await orders.make_room(OrderStake.BACKED, "network a", BOB, NOW_MS), "the third is backed"
+        assert not await orders.make_room(OrderStake.UNBACKED, "", NOW_MS), "nobody has more"
+        assert await orders.make_room(OrderStake.BACKED, "network a", NOW_MS)
+        assert not await orders.make_room(OrderStake.BACKED, "network a", NOW_MS), "the third is backed"
 
 
 async def test_an_order_keeps_its_place_if_it_was_not_ended(tmp_path: Path) -> None:
@@ -267,10 +265,10 @@ async def test_an_order_keeps_its_place_if_it_was_not_ended(tmp_path: Path) -> N
         with pytest.MonkeyPatch.context() as patch:
             patch.setattr(store, "write", AsyncMock(side_effect=StoreUnavailable("away")))
             with pytest.raises(StoreUnavailable):
-                await orders.make_room(OrderStake.BACKED, "", BOB, NOW_MS)
+                await orders.make_room(OrderStake.BACKED, "", NOW_MS)
         assert orders.places.count(OrderStake.UNBACKED) == 1
         await moved(store, row, status=OtcState.PENDING)
-        assert await orders.make_room(OrderStake.BACKED, "", BOB, NOW_MS), "another look finds room or none"
+        assert await orders.make_room(OrderStake.BACKED, "", NOW_MS), "another look finds room or none"
         live = orders.get(row.order_hash)
         assert live is not None
         assert live.row.status is OtcState.PENDING
@@ -282,5 +280,5 @@ async def test_orders_that_come_at_once_end_one_other_each(tmp_path: Path) -> No
     async with orders_of(tmp_path, *rows) as (_, orders):
         async with trio.open_nursery() as nursery:
             for _ in range(2):
-                nursery.start_soon(orders.make_room, OrderStake.BACKED, "", BOB, NOW_MS)
+                nursery.start_soon(orders.make_room, OrderStake.BACKED, "", NOW_MS)
         assert [live.order_hash for live in orders] == [rows[2].order_hash]
