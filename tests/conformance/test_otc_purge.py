@@ -50,7 +50,7 @@ async def command(front: OtcFront, *arguments: str) -> Result:
     return await invoked(["otc", "purge", *arguments, *place], {"KEY": OPERATOR_KEY}, within_s=STORY_S)
 
 
-@pytest.mark.parametrize("runs", [True, False], ids=["run here", "run elsewhere"])
+@pytest.mark.parametrize("runs", [True, False], ids=["followed", "not followed"])
 async def test_orders_are_ended_by_what_they_have_in_common(tmp_path: Path, runs: bool) -> None:
     async with an_otc_front(tmp_path, runs=runs) as front:
         book = await a_book(front)
@@ -71,6 +71,17 @@ async def test_orders_are_ended_by_what_they_have_in_common(tmp_path: Path, runs
         assert [to_hex(left.order_hash) for left in live] == [book["pending"]["orderHash"]]
         assert await purged(front, token=to_checksum(front.world.usdc)) == (200, {"orders": 1, "after": ""})
         assert not len(live)
+
+
+async def test_orders_that_another_process_runs_are_ended_in_the_store(tmp_path: Path) -> None:
+    async with an_otc_front(tmp_path, runs=False) as front:
+        book = await a_book(front)
+        front.engine.orders.leave(())  # as if another process had taken all shards
+        assert not len(front.engine.orders)
+        assert await purged(front, unlisted=True) == (200, {"orders": 1, "after": ""})
+        assert await purged(front, state="DRAFT") == (200, {"orders": 1, "after": ""})
+        found = await states(front, book)
+        assert found == {"pending": "PENDING", "short": "SUSPENDED", "draft": "EXPIRED", "fake": "EXPIRED"}
 
 
 async def test_a_book_of_several_pages_is_gone_through(

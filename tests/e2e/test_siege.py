@@ -1,8 +1,8 @@
 """A siege: all attacks of strangers at once, at full rate, while honest traders are measured.
 
 `HYPOTHESIS_PROFILE=long pytest -s tests/e2e/test_siege.py` besieges for ten minutes; the usual run takes half
-a minute and asserts no times. Chains, makers and agents have a process beside the venue's, and the besiegers
-one of low priority, since they have machines of their own.
+a minute, and asserts neither times nor how many trades succeed. Chains, makers and agents have a process
+beside the venue's, and the besiegers one of low priority, since they have machines of their own.
 """
 
 import os
@@ -46,6 +46,13 @@ RICH = "128 2 EXP 0x40 MSTORE 32 0x40 RETURN"
 ONE = 10**18
 BESIEGER, RELAYER = account_keys(DEV_MNEMONIC, 2)
 """Accounts of the devnet: the first pays for the besiegers' contracts."""
+REACHED = {
+    "stock": {"200", "429"}, "victim": {"200", "429"}, "turncoat": {"200"}, "dust_orders": {"400"},
+    "one_balance": {"200"}, "no_balance": {"400"}, "unsigned": {"200"}, "wrong_key": {"400"},
+    "fake_token": {"200"}, "no_funds": {"200"}, "drafts": {"200"}, "quotes": {"200"},
+    "readings": {"200", "401", "404"}, "idle_readers": {"200"},
+}  # fmt: skip
+"""Answers by which each attack shows that it came past the rate of requests to what it is about."""
 HONEST, GREEDY = slice(0, 4), 4
 """Accounts of `up` that the honest traders have, and that of a besieger with tokens."""
 
@@ -79,16 +86,17 @@ async def _story(place: Place, folder: Path) -> None:
         say("unpaid gas", {"failed": failed, "given": given})
         rests = await resting(place)
     for name, acts in meanwhile.items():
-        assert acts.success >= SUCCESS_MIN * quiet[name].success, (name, acts.faults[:5])
+        assert acts.seconds, (name, acts.faults[:5])
         if IS_LONG:
+            assert acts.success >= SUCCESS_MIN * quiet[name].success, (name, acts.faults[:5])
             assert acts.slowest(99) <= P99_TIMES_MAX * quiet[name].slowest(99), name
     assert most["nothing"] <= PPM // 4
     assert most["allowance"] <= PPM // 4
     assert failed <= GAS_OF_NEW_OWNERS.most * max(SIEGE_S / GAS_OF_NEW_OWNERS.refill_s, 1)
     assert given <= GAS_GIVEN.most
     assert rests == {}
-    unanswered = [name for name, found in answers.items() if not any(status.isdigit() for status in found)]
-    assert unanswered == []
+    for name, statuses in REACHED.items():
+        assert statuses <= answers[name].keys(), (name, answers[name])
 
 
 async def siege(
