@@ -277,6 +277,15 @@ def test_who_earns_less_than_a_fill_is_left_out(side: Side) -> None:
     assert _worth_their_fill(side, 8 * ONE[WETH], 250 * ONE[USDC]) == {"alpha"}
 
 
+@pytest.mark.parametrize("side", Side)
+def test_each_price_of_gas_has_a_split_of_its_own(side: Side) -> None:
+    give = WETH if side is Side.SELL else USDC
+    ladder = _merged(*GAINS, give=give, side=side)
+    for fill_cost in (0, 250 * ONE[USDC], ONE[USDC], 0):
+        fresh = _merged(*GAINS, give=give, side=side).split_after_gas(8 * ONE[WETH], fill_cost)
+        assert ladder.split_after_gas(8 * ONE[WETH], fill_cost) == fresh
+
+
 def test_one_maker_is_taken_where_another_choice_is_as_good_before_rounding() -> None:
     """alpha wants 3 / 2.6 units for what beta gives for one, and nobody pays a part of a unit."""
     decimals = {WBTC: 0, ODD: 0}
