@@ -6,6 +6,7 @@ import pytest
 
 from cambist.codecs.contracts.abi import address_word, uint_word
 from cambist.codecs.eip712_orders.swap_consent import SWAP_CONSENT, SwapConsent, consent_separator
+from cambist.config import limits
 from cambist.config.errors import (
     InsufficientAllowance,
     InsufficientBalance,
@@ -292,6 +293,20 @@ def test_of_a_filled_swap_the_stock_of_its_filled_quotes_alone_comes_back() -> N
     assert stock.reserved("alpha", WETH, NOW_MS)[0] == 21_000
     assert unfilled.free_filled([swap], {bytes(32)}, NOW_MS // 1_000)
     assert stock.reserved("alpha", WETH, NOW_MS)[0] == 20_000
+
+
+def test_of_too_many_users_that_have_settled_the_one_of_longest_ago_is_forgotten(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(limits, "VENUE_SETTLED_CONSENTS_MAX", 2)
+    ledger, now_s = Ledger(), NOW_MS // 1_000
+    unfilled = UnfilledSwaps(ledger, CHAIN_ID, StockShares(ledger, CHAIN_ID), USER_PLACES)
+    users = [bytes([number]) * 20 for number in (1, 2, 1, 3)]
+    for user in users:
+        swap = unfilled.begin(ANYBODY, user, None, now_s)
+        swap.quotes.append(HeldQuote(now_s + 60, b"", bytes(32), 1))
+        assert unfilled.free_filled([swap], {bytes(32)}, now_s)
+    assert [unfilled.has_settled(ANYBODY, user, now_s) for user in users] == [True, False, True, True]
 
 
 async def test_a_swap_for_which_nobody_signs_takes_no_place() -> None:

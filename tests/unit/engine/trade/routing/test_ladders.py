@@ -221,6 +221,15 @@ def test_a_split_without_some_is_that_of_the_others_merged(side: Side, is_mixed:
             assert named == [right and {others.makers[maker]: rest for maker, *rest in right}]
 
 
+def test_a_split_among_all_counts_parts_of_a_unit_as_the_ladder_does() -> None:
+    decimals = {WBTC: 0, ODD: 0}
+    alpha = a_book("alpha", WBTC, ODD, bids="7 36 | 2 6", decimals=decimals)
+    beta = a_book("beta", ODD, WBTC, asks="36.5 30", decimals=decimals)
+    ladder = _merged(alpha, beta, give=WBTC)
+    assert ladder.fixed_unit == 10
+    assert ladder.split_among(400, {0, 1}) == ladder.best_split(400)
+
+
 @pytest.mark.parametrize("side", Side)
 @pytest.mark.parametrize("is_mixed", [False, True])
 def test_a_split_after_gas_is_the_best_of_all_subsets_within_a_fill(side: Side, is_mixed: bool) -> None:
@@ -275,6 +284,15 @@ def test_who_earns_less_than_a_fill_is_left_out(side: Side) -> None:
     assert _worth_their_fill(side, 8 * ONE[WETH], 0) == {"alpha", "beta", "gamma"}
     assert _worth_their_fill(side, 8 * ONE[WETH], ONE[USDC]) == {"alpha", "beta"}
     assert _worth_their_fill(side, 8 * ONE[WETH], 250 * ONE[USDC]) == {"alpha"}
+
+
+@pytest.mark.parametrize("side", Side)
+def test_each_price_of_gas_has_a_split_of_its_own(side: Side) -> None:
+    give = WETH if side is Side.SELL else USDC
+    ladder = _merged(*GAINS, give=give, side=side)
+    for fill_cost in (0, 250 * ONE[USDC], ONE[USDC], 0):
+        fresh = _merged(*GAINS, give=give, side=side).split_after_gas(8 * ONE[WETH], fill_cost)
+        assert ladder.split_after_gas(8 * ONE[WETH], fill_cost) == fresh
 
 
 def test_one_maker_is_taken_where_another_choice_is_as_good_before_rounding() -> None:
