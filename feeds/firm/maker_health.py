@@ -20,9 +20,10 @@ another pair. A fault of an earlier request that arrives during a rest is counte
 rest. A probe that a maker answers well ends its rest; its faults stay counted, so that the next rest is
 longer.
 
-Nobody whitewashes a maker by requests that cost nothing: of the clean quotes that one caller has caused, the
-last MAKER_CLEANS_A_CALLER count. Nobody blackens a maker by the users that a request names: a caller counts
-once among the askers, and only if it has shown a stake.
+Nobody whitewashes a maker by requests that cost nothing: of the quotes that one caller has caused, the last
+MAKER_QUOTES_A_CALLER count, clean and faulty ones alike, so that a caller of much weighs like one of little
+and its share of faults stays what it is. Nobody blackens a maker by the users that a request names: a caller
+counts once among the askers, and only if it has shown a stake.
 
 Outcomes that the user or the venue causes never count: a limit too strict, a user whom the maker has
 blacklisted, a swap that was cancelled, a deadline that other makers had used up or that our own event loop
@@ -163,8 +164,7 @@ class _Record:
             rest_ms, rest_ms_max: duration of the shortest and of the longest cool-down, milliseconds.
         """
         now_ms = quote.at_ms
-        if quote.fault is None:
-            self._make_room(quote.causer)
+        self._make_room(quote.causer)
         self.quotes.append(quote)
         self.forget(now_ms)
         if quote.fault is None or now_ms < self.until_ms:
@@ -179,10 +179,10 @@ class _Record:
         return self.until_ms
 
     def _make_room(self, causer: Hashable) -> None:
-        """Drop the oldest of a caller's clean quotes if as many are recorded as may count."""
-        clean = [past for past in self.quotes if past.fault is None and past.causer == causer]
-        if len(clean) >= limits.MAKER_CLEANS_A_CALLER:
-            self.quotes.remove(clean[0])
+        """Drop the oldest of a caller's quotes, clean or faulty, if as many are recorded as may count."""
+        places = [place for place, past in enumerate(self.quotes) if past.causer == causer]
+        if len(places) >= limits.MAKER_QUOTES_A_CALLER:
+            del self.quotes[places[0]]
 
     def forget(self, now_ms: int) -> None:
         """Drop recorded quotes and refusals that are older than MAKER_HEALTH_MEMORY_S."""

@@ -8,7 +8,9 @@ the check.
 
 A look-up takes a thread, which it keeps until the name servers answer, also after the dial was given up. The
 other party may run the name servers, and have them answer late: each host's look-ups have one thread of their
-own, and none of the threads that the process shares (`trio.to_thread.current_default_thread_limiter`).
+own, and none of the threads that the process shares (`trio.to_thread.current_default_thread_limiter`). Calls
+that wait for a host's thread share the answer that arrives meanwhile, so that many dials at once wait as long
+as one.
 
 Choice: An IPv6 address that carries an IPv4 address (mapped, 6to4, NAT64) is also judged by the latter.
 """
@@ -36,17 +38,46 @@ class HostLookUps:
     """Look-ups of hosts' addresses, each host's in a thread of its own, one after the other."""
 
     def __init__(self) -> None:
-        self._threads = defaultdict[str, trio.CapacityLimiter](lambda: trio.CapacityLimiter(1))
+        self._hosts = defaultdict[str, _HostLookUp](_HostLookUp)
 
     async def addresses(self, host: str, port: int) -> list[str]:
         """Find the IP addresses of a host; a cancelled call leaves its thread to the name servers.
 
+        The addresses are those of a look-up that ends after the call has begun.
+
         Raises:
             OSError: the name has no address.
         """
+        known = self._hosts[host]
         return await trio.to_thread.run_sync(
-            _addresses, host, port, abandon_on_cancel=True, limiter=self._threads[host]
+            known.addresses, known.ended, host, port, abandon_on_cancel=True, limiter=known.thread
         )
+
+
+class _HostLookUp:
+    """The last look-up of one host.
+
+    Attributes:
+        thread: limit to one thread, the only one that changes the other attributes.
+        ended: number of look-ups that have ended.
+    """
+
+    def __init__(self) -> None:
+        self.thread = trio.CapacityLimiter(1)
+        self.ended = 0
+        self._found: list[str] | OSError = []
+
+    def addresses(self, ended: int, host: str, port: int) -> list[str]:
+        """Return what a look-up has found that ended after `ended` others; if there is none, look up now."""
+        if self.ended == ended:
+            try:
+                self._found = _addresses(host, port)
+            except OSError as error:
+                self._found = error
+            self.ended += 1
+        if isinstance(self._found, OSError):
+            raise OSError(*self._found.args)  # a new one: several calls raise it
+        return self._found
 
 
 def _addresses(host: str, port: int) -> list[str]:

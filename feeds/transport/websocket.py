@@ -124,6 +124,7 @@ class WebSocket:
         self._answer = answer  # to the handshake, until it is written; never dropped, and not counted
         self._frames: deque[bytes] = deque()
         self._send_bytes = 0  # of `_frames`, and of the batch being written
+        self._sent_bytes = 0
         self._eof_due = False
         self._write_fault = ""
         self._writer_due = trio.lowlevel.ParkingLot()
@@ -225,6 +226,11 @@ class WebSocket:
     def unsent_bytes(self) -> int:
         """Bytes that are queued and not written; 0 once the connection is closed or closing."""
         return self._send_bytes if self._is_open() else 0
+
+    @property
+    def sent_bytes(self) -> int:
+        """Bytes written since the opening, the answer to the handshake left out."""
+        return self._sent_bytes
 
     def close_slow(self) -> None:
         """Start closing, with code 1013, the connection of a slow consumer; drop its queue."""
@@ -397,6 +403,7 @@ class WebSocket:
                     # `send`, and `until_sent` waits for them.
                     await self._stream.send_all(b"".join(batch))
                     self._send_bytes -= size
+                    self._sent_bytes += size
                     self._room.unpark_all()
                 elif self._protocol.state is OPEN:
                     # No checkpoint since the look at `_frames`: whatever is queued from here on unparks us.

@@ -17,6 +17,7 @@ from cambist.crypto.addresses import to_checksum
 from support.chain.world import ONE, USDC, World
 from support.patience import FIRM, until
 from support.server.scripted_server import Caller, scripted_server
+from support.venue.venue_role import API_KEY
 from support.venue.venue_stories import Story, a_venue_story
 
 pytestmark = pytest.mark.one_chain  # makers and venue look at it all the while
@@ -173,21 +174,40 @@ async def test_a_maker_that_blacklists_most_of_its_askers_is_taken_as_not_quotin
     world: World, tmp_path: Path
 ) -> None:
     """Each asker is told on at once; then nobody is sent to it any more, and it reads why."""
-    async with a_venue_story(world, tmp_path, BOOKS, firm=RESTS) as story:
+    keys = [f"APP{number}" for number in range(limits.MAKER_ASKERS_MAX // 2)]
+    environ = {f"CAMBIST__VENUE__API_KEYS__{key}__SECRET": f"env:{key}" for key in keys}
+    environ |= {key: f"secret-of-{key}" for key in keys}
+    async with a_venue_story(world, tmp_path, BOOKS, firm=RESTS, environ=environ) as story:
         story.fronts["alpha"].habit = "blacklists"
-        with story.web.with_key():
-            for number in range(1, limits.MAKER_ASKERS_MAX // 2 + 1):
-                assert await story.quoted_by("SELL", "WETH", "USDC", ONE) == {"alpha"}
-                user, route = (
-                    to_checksum(number.to_bytes(20, "big")),
-                    await story.prices("SELL", "WETH", "USDC", ONE),
-                )
-                status, told = await story.ask_transaction(route, {"ignoreChecks": "true"}, userAddress=user)
-                assert status == 200, told
+        for number, key in enumerate(keys, 1):
+            assert await story.quoted_by("SELL", "WETH", "USDC", ONE) == {"alpha"}
+            await asked_with(story, f"secret-of-{key}", number.to_bytes(20, "big"))
         assert await story.quoted_by("SELL", "WETH", "USDC", ONE) == {"beta"}
         score = await story.score("alpha")
         assert (score["score"], score["blockReason"]) == (100, "it blacklists most of its askers")
         assert score["blockUntil"] > story.clock.now_ms()
+
+
+async def test_a_key_that_names_many_users_whom_a_maker_does_not_serve_rests_nobody(
+    world: World, tmp_path: Path
+) -> None:
+    """A user of an integrator's app, without a name of its own, has the app's key name accounts."""
+    async with a_venue_story(world, tmp_path, BOOKS, firm=RESTS) as story:
+        front = story.fronts["alpha"]
+        front.habit = "blacklists"
+        for number in range(1, limits.MAKER_ASKERS_MAX + 1):
+            await asked_with(story, API_KEY, number.to_bytes(20, "big"))
+        assert front.asked == limits.MAKER_ASKERS_MAX
+        assert await story.quoted_by("SELL", "WETH", "USDC", ONE) == {"alpha"}
+        assert (await story.score("alpha"))["blockUntil"] is None
+
+
+async def test_a_key_that_names_many_users_whitewashes_no_maker(world: World, tmp_path: Path) -> None:
+    async with a_venue_story(world, tmp_path, BOOKS, firm=RESTS) as story:
+        for number in range(1, 3 * limits.MAKER_QUOTES_A_CALLER):
+            await asked_with(story, API_KEY, number.to_bytes(20, "big"))
+        assert story.fronts["alpha"].asked == 3 * limits.MAKER_QUOTES_A_CALLER - 1
+        assert (await story.score("alpha"))["quotes"] == limits.MAKER_QUOTES_A_CALLER
 
 
 async def test_strangers_that_name_whom_a_maker_does_not_serve_rest_nobody(
@@ -228,6 +248,15 @@ async def test_a_friend_whose_requests_cost_nothing_whitewashes_no_maker(
                 status, told = await from_network(story, 200, friend, ONE // 1_000)
                 assert status == 200, told
         pytest.fail("four faults of four honest swaps rest no pair")
+
+
+async def asked_with(story: Story, key: str, user: bytes) -> None:
+    """POST /transactions with an API key, for a user that it names."""
+    route = await story.prices("SELL", "WETH", "USDC", ONE // 100)
+    target = f"/transactions/{story.world.chain.chain_id}?ignoreChecks=true"
+    body = encode(story.body(route, userAddress=to_checksum(user)))
+    answer = await story.web.ask("POST", target, body, {"x-api-key": key})
+    assert answer.status == 200, answer.body
 
 
 async def from_network(story: Story, network: int, user: bytes, amount: int) -> tuple[int, Any]:

@@ -117,6 +117,21 @@ async def test_a_proxy_has_as_many_as_there_are(reactor: bool, named: str) -> No
         assert served.server.statistics().refused_by_address == 1
 
 
+@both
+async def test_connections_of_a_proxy_do_not_count_towards_its_network(reactor: bool) -> None:
+    """A prober, or a second balancer, has an address beside the proxy's."""
+    async with serving(
+        reactor=reactor, proxies=["127.0.0.1"], connections_per_address_max=MOST, connections_max=4 * MOST
+    ) as served:
+        async with idle(served, "127.0.0.1", "127.0.0.1", "127.0.0.1"):
+            assert await asked(served, "127.0.0.2") == [200]
+            await until(lambda: served.server.statistics().connections == 3 * MOST)
+            assert await asked(served, "127.0.0.1") == [200]
+        await until(lambda: not served.server.statistics().connections)
+        async with idle(served, "127.0.0.2", "127.0.0.3"):
+            assert await asked(served, "127.0.0.4") == [503], "others of the network count, as before"
+
+
 @asynccontextmanager
 async def beside() -> AsyncGenerator[Served]:
     """The listener for health of the same settings."""

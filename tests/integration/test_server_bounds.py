@@ -319,7 +319,7 @@ async def test_a_slow_consumer_still_gets_its_101(reactor: bool, monkeypatch: py
 async def test_readers_of_a_makers_prices_that_stop_hold_a_bound_of_memory_together(
     autojump_clock: MockClock,
 ) -> None:
-    """Each stays below its own bound; who stops has more unread than who reads when all have too much."""
+    """Each stays below its own bound; what stops waits longer than what reads when all have too much."""
     broadcast = Broadcast(unsent_bytes_max=10_000)
 
     async def serve(call: HttpCall, opened: WebSocket) -> None:
@@ -338,6 +338,64 @@ async def test_readers_of_a_makers_prices_that_stop_hold_a_bound_of_memory_toget
         assert len(broadcast) < 9
         opcode, data = await last_of(stopped[0])
         assert (opcode, int.from_bytes(data[:2]), data[2:]) == (CLOSE, 1013, b"slow consumer")
+        nursery.cancel_scope.cancel()
+
+
+async def test_who_connects_to_a_maker_while_others_have_stopped_gets_its_first_message(
+    autojump_clock: MockClock,
+) -> None:
+    """All that is quoted takes a third of the bound, and each of the others has less unread."""
+    firsts = [b"first"] * 8 + [b"z" * 4_000]
+    broadcast = Broadcast(unsent_bytes_max=10_000)
+
+    async def serve(call: HttpCall, opened: WebSocket) -> None:
+        await broadcast.serve(opened, lambda: firsts.pop(0))
+
+    listener = MemoryListener(lockstep_stream_pair)
+    async with serving_memory(socket_router(serve), listener), trio.open_nursery() as nursery:
+        stopped = [await a_reader(listener) for _ in range(8)]
+        await trio.testing.wait_all_tasks_blocked()
+        broadcast.publish(b"x" * 900)
+        await trio.sleep(1)
+        assert 7_000 < broadcast.unsent_bytes <= 10_000
+        newcomer = await a_reader(listener)
+        await trio.testing.wait_all_tasks_blocked()
+        assert broadcast.unsent_bytes <= 10_000
+        assert await newcomer.receive() == (TEXT, b"z" * 4_000)
+        for number in range(20):
+            await trio.sleep(0.1)
+            broadcast.publish(b"%d" % number + b"x" * 500)
+            assert (await newcomer.receive())[1].rstrip(b"x") == b"%d" % number
+        closed = [await last_of(peer) for peer in stopped]
+        assert {int.from_bytes(data[:2]) for _, data in closed} == {1013}
+        nursery.cancel_scope.cancel()
+
+
+async def test_a_slow_reader_that_reads_on_outlasts_those_that_have_stopped(
+    autojump_clock: MockClock,
+) -> None:
+    """It has been there longest, and has never read all when the next change comes."""
+    firsts = [b"z" * 6_000] + [b"first"] * 8
+    broadcast = Broadcast(unsent_bytes_max=10_000)
+
+    async def serve(call: HttpCall, opened: WebSocket) -> None:
+        await broadcast.serve(opened, lambda: firsts.pop(0))
+
+    listener = MemoryListener(lockstep_stream_pair)
+    async with serving_memory(socket_router(serve), listener), trio.open_nursery() as nursery:
+        slow = await a_reader(listener)
+        await trio.testing.wait_all_tasks_blocked()
+        broadcast.publish(b"0" + b"x" * 200)
+        assert await slow.receive() == (TEXT, b"z" * 6_000)
+        await trio.sleep(0.1)
+        for _ in range(8):
+            await a_reader(listener)
+        await trio.testing.wait_all_tasks_blocked()
+        for number in range(1, 60):
+            await trio.sleep(0.1)
+            broadcast.publish(b"%d" % number + b"x" * 200)
+            assert (await slow.receive())[1].rstrip(b"x") == b"%d" % (number - 1)
+        assert len(broadcast) < 9
         nursery.cancel_scope.cancel()
 
 

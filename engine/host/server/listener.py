@@ -14,10 +14,12 @@ task (see `turns`).
 A connection that says nothing costs its owner nothing. A network may therefore have as many connections as
 are still free: those that take all they can leave room for a client from elsewhere, however many they are.
 
-A trusted proxy's address has no bound of connections, since it serves many clients. Refused connections are
-answered in at most 64 tasks; more of them are just closed, and so are all over TLS, whose handshake costs
-more than the request. The process may open as many files as its hard limit says; 192 of them are reserved for
-other uses, refusals included. TLS handshakes under way when a drain begins have a quarter of a second to end.
+A trusted proxy's address has no bound of connections, since it serves many clients, and its connections do
+not count towards its network: another client of the same network has as many as without the proxy. Refused
+connections are answered in at most 64 tasks; more of them are just closed, and so are all over TLS, whose
+handshake costs more than the request. The process may open as many files as its hard limit says; 192 of them
+are reserved for other uses, refusals included. TLS handshakes under way when a drain begins have a quarter of
+a second to end.
 
 Source: ARCHITECTURE.md, "HTTP server".
 Choice: IPv4 addresses mapped into IPv6 count as IPv4; IPv6 addresses of one /64 count as one.
@@ -224,8 +226,9 @@ class Server:
             return
         counters.accepted += 1
         counters.connections += 1
-        self._by_address[address_share(client)] += 1
-        self._by_network[network_of(client)] += 1
+        if client not in self._proxies:
+            self._by_address[address_share(client)] += 1
+            self._by_network[network_of(client)] += 1
         if self._reactor and isinstance(peer, socket.socket):
             try:
                 self._reactor.adopt(peer, client)
@@ -264,16 +267,17 @@ class Server:
         self._nursery.start_soon(self._serve_stream, stream, client, http, output, event)
 
     def _leave(self, client: str) -> None:
-        """Subtract an ended connection from the total of open connections and from its address's number."""
+        """Subtract an ended connection from the totals of `_admit`: all, its address's and its network's."""
         self._exchange.counters.connections -= 1
-        share = address_share(client)
-        self._by_address[share] -= 1
-        if not self._by_address[share]:
-            del self._by_address[share]
-        network = network_of(client)
-        self._by_network[network] -= 1
-        if not self._by_network[network]:
-            del self._by_network[network]
+        if client not in self._proxies:
+            share = address_share(client)
+            self._by_address[share] -= 1
+            if not self._by_address[share]:
+                del self._by_address[share]
+            network = network_of(client)
+            self._by_network[network] -= 1
+            if not self._by_network[network]:
+                del self._by_network[network]
         self._empty.set()
 
     def _refuse(self, peer: socket.socket | trio.abc.Stream, client: str) -> None:

@@ -3,7 +3,9 @@
 Source: spec 3.11.
 Choice: Messages of a consumer are dropped; a flood of them closes the socket with 1008.
 Choice: A stop of trading closes every socket with 1001.
-Choice: All sockets together have a bound of unsent bytes; beyond it the socket with most of them is closed.
+Choice: All sockets together have a bound of unsent bytes; beyond it the socket whose unsent bytes have waited
+    longest is closed. A consumer that has just connected, and has a large first message to read, is thus not
+    taken for one that has stopped reading.
 """
 
 from collections.abc import Callable
@@ -20,12 +22,28 @@ _GOING_AWAY, _POLICY_VIOLATION = 1001, 1008
 
 
 class _Session:
-    __slots__ = ("reason", "scope", "socket")
+    """One consumer.
+
+    Attributes:
+        behind_since: trio time of the last note; the oldest unsent byte has waited since then, or for longer.
+    """
+
+    __slots__ = ("_noted_bytes", "behind_since", "reason", "scope", "socket")
 
     def __init__(self, socket: WebSocket) -> None:
         self.socket = socket
         self.scope = trio.CancelScope()
         self.reason = ""
+        self.behind_since = 0.0
+        self._noted_bytes = 0
+
+    def send(self, text: str, now: float) -> None:
+        """Queue a message; note the time and all bytes so far, if all bytes of the note before are sent."""
+        self.socket.send_nowait(text)
+        sent = self.socket.sent_bytes
+        if sent >= self._noted_bytes:
+            self.behind_since = now
+            self._noted_bytes = sent + self.socket.unsent_bytes
 
 
 class Broadcast:
@@ -58,15 +76,17 @@ class Broadcast:
         """
         self.messages += 1
         if self._sessions:
-            text = message.decode()
+            text, now = message.decode(), trio.current_time()
             for session in self._sessions:
-                session.socket.send_nowait(text)
+                session.send(text, now)
             self._close_slowest()
 
     def _close_slowest(self) -> None:
-        """Close the sockets with most unsent bytes, one after the other, until all together are in bounds."""
+        """Close the sockets whose unsent bytes have waited longest, until all together are in bounds."""
         while self.unsent_bytes > self._unsent_bytes_max:
-            max(self._sessions, key=lambda session: session.socket.unsent_bytes).socket.close_slow()
+            behind = [session for session in self._sessions if session.socket.unsent_bytes]
+            slowest = min(behind, key=lambda session: (session.behind_since, -session.socket.unsent_bytes))
+            slowest.socket.close_slow()
 
     def close_all(self, reason: str) -> None:
         """Start closing the WebSockets of all consumers, with the close reason `reason`."""
@@ -95,7 +115,7 @@ class Broadcast:
         self._sessions.add(session)
         try:
             with session.scope:
-                socket.send_nowait(first.decode())
+                session.send(first.decode(), trio.current_time())
                 self._close_slowest()
                 for _ in range(_HEARD_MAX):
                     await socket.receive()

@@ -289,7 +289,13 @@ async def _signed(
     swap, claimant = _begun(leave, ticket, shown, now_s)
     try:
         return await served.desk.fill(
-            plan, wanted, user=user, limit=ticket.limit, held=swap.quotes, claimant=claimant
+            plan,
+            wanted,
+            user=user,
+            limit=ticket.limit,
+            held=swap.quotes,
+            claimant=claimant,
+            key=leave.asker.name if leave.asker.has_key else "",
         )
     finally:
         unfilled.end(swap)

@@ -115,6 +115,41 @@ def test_some_faults_among_many_clean_quotes_have_no_consequence() -> None:
     )
 
 
+@pytest.mark.parametrize("callers", [1, 3, 1_000])
+def test_few_faults_among_many_quotes_rest_no_maker_however_few_callers_ask(callers: int) -> None:
+    """An integrator's network asks for a thousand quotes in an hour, and each hundredth is late."""
+    health = a_health()
+    for number in range(1_000):
+        fault = FirmFault.LATE if number % 100 == 0 else None
+        assert health.record(WETH, USDC, fault, NOW_MS + 3_600 * number, number % callers) == NO_RESTS
+    assert health.report(NOW_MS + 3_600_000).maker.score >= 90
+
+
+def test_a_maker_that_fails_one_caller_rests_although_that_caller_counts_little() -> None:
+    health = a_health()
+    for number in range(100):
+        health.record(WETH, USDC, None, NOW_MS, number)
+    rests = [health.record(WETH, USDC, FirmFault.LATE, NOW_MS, 100) for _ in range(20)]
+    assert rests == [NO_RESTS] * 20, "a tenth of the quotes may go wrong, and one caller has no more"
+    assert health.record(WETH, USDC, FirmFault.LATE, NOW_MS, 101) == Rests(NOW_MS + REST_MS, 0)
+    lone = a_health()
+    for number in range(10):
+        lone.record(WETH, USDC, None, NOW_MS + number, 0)
+    assert [lone.record(WETH, USDC, FirmFault.LATE, NOW_MS, 0) for _ in range(3)][-1].pair_until_ms
+
+
+def test_a_friend_that_asks_for_much_weighs_like_one_caller() -> None:
+    """A thousand clean quotes of one caller lie between the faults of three others."""
+    health = a_health()
+    rests = []
+    for caller in range(1, 4):
+        for _ in range(1_000):
+            health.record(WETH, USDC, None, NOW_MS, 0)
+        rests.append(health.record(WETH, USDC, FirmFault.LATE, NOW_MS, caller))
+    assert rests == [NO_RESTS, NO_RESTS, Rests(NOW_MS + REST_MS, 0)]
+    assert health.report(NOW_MS).maker.quotes == limits.MAKER_QUOTES_A_CALLER + 3
+
+
 def test_clean_quotes_take_the_doubling_back() -> None:
     health, now_ms = a_health(), NOW_MS
     faults(health, 2)

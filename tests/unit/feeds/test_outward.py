@@ -1,13 +1,17 @@
 """Addresses of the public internet; no other address is dialled."""
 
+import socket
+import threading
 from typing import Any
 
 import pytest
 import trio
+import trio.testing
 
 from cambist.feeds.transport import outward
-from cambist.feeds.transport.outward import dial_outward, is_outward
+from cambist.feeds.transport.outward import HostLookUps, dial_outward, is_outward
 from cambist.feeds.transport.streams import dial
+from support.patience import PATIENCE_S
 
 
 @pytest.mark.parametrize(
@@ -39,6 +43,74 @@ class Names:
     async def look_up(self, host: str, port: int) -> list[str]:
         await trio.lowlevel.checkpoint()
         return self.answers.pop(0)
+
+
+class SlowNames:
+    """Name servers that answer once they are let, as `socket.getaddrinfo` in a thread.
+
+    Attributes:
+        asked: number of look-ups.
+    """
+
+    def __init__(self, fault: OSError | None = None) -> None:
+        self.asked = 0
+        self.begun, self.may_answer = threading.Semaphore(0), threading.Semaphore(0)
+        self._fault = fault
+
+    def look_up(self, host: str, port: int, **named: Any) -> list[Any]:
+        self.asked += 1
+        self.begun.release()
+        assert self.may_answer.acquire(timeout=PATIENCE_S)
+        if self._fault is not None:
+            raise self._fault
+        return [(0, 0, 0, "", (f"192.0.2.{self.asked}", port))]
+
+
+@pytest.mark.parametrize("is_given_up", [False, True])
+async def test_dials_of_a_host_at_once_wait_for_one_look_up(
+    monkeypatch: pytest.MonkeyPatch, *, is_given_up: bool
+) -> None:
+    """A webhook's 64 posts; the call that began the look-up may be cancelled meanwhile."""
+    names, found = SlowNames(), list[list[str]]()
+    monkeypatch.setattr("socket.getaddrinfo", names.look_up)
+    look_ups = HostLookUps()
+
+    async def ask() -> None:
+        found.append(await look_ups.addresses("acme.example", 443))
+
+    with trio.fail_after(PATIENCE_S):
+        async with trio.open_nursery() as nursery, trio.open_nursery() as given_up:
+            (given_up if is_given_up else nursery).start_soon(ask)
+            assert await trio.to_thread.run_sync(lambda: names.begun.acquire(timeout=PATIENCE_S))
+            for _ in range(63):
+                nursery.start_soon(ask)
+            await trio.testing.wait_all_tasks_blocked()
+            given_up.cancel_scope.cancel()
+            names.may_answer.release()
+        assert found == [["192.0.2.1"]] * (63 if is_given_up else 64)
+        assert names.asked == 1
+        names.may_answer.release()
+        await ask()
+    assert found[-1] == ["192.0.2.2"], "what was found before the call is not used"
+
+
+async def test_a_name_without_address_is_so_for_all_that_wait(monkeypatch: pytest.MonkeyPatch) -> None:
+    names, refused = SlowNames(socket.gaierror(socket.EAI_NONAME, "no such name")), list[OSError]()
+    monkeypatch.setattr("socket.getaddrinfo", names.look_up)
+    look_ups = HostLookUps()
+
+    async def ask() -> None:
+        with pytest.raises(OSError, match="no such name") as told:
+            await look_ups.addresses("acme.example", 443)
+        refused.append(told.value)
+
+    with trio.fail_after(PATIENCE_S):
+        async with trio.open_nursery() as nursery:
+            for _ in range(8):
+                nursery.start_soon(ask)
+            await trio.testing.wait_all_tasks_blocked()
+            names.may_answer.release()
+    assert (len(refused), names.asked) == (8, 1)
 
 
 @pytest.fixture

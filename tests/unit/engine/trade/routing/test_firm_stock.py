@@ -13,7 +13,7 @@ from trio.testing import MockClock
 from cambist.config.errors import NoRoute, RateLimited
 from cambist.engine.host.admission.budgets import PPM, STOCK, Stake
 from cambist.engine.trade.routing.firm.firm_parts import HeldQuote
-from cambist.engine.trade.routing.firm.stock import Claimant, part_of
+from cambist.engine.trade.routing.firm.stock import Claimant, QuoteCauser, causer_of, part_of
 from cambist.feeds.firm.firm_check import FirmFault
 from support.makers.firm_books import DAI, USDC, WETH
 from support.makers.timed_makers import HANGING, ONE, USER, Maker, Timed, makers_of, wall_ms
@@ -211,6 +211,13 @@ async def test_a_refusal_that_our_callers_explain_teaches_nothing(autojump_clock
     with pytest.raises(NoRoute):
         await sell(stage, None, 40 * ONE)
     assert len(stage.bounds) == 1
+
+
+def test_outcomes_belong_to_the_key_or_network_and_to_the_trader_of_the_venues_own_fills() -> None:
+    assert causer_of(None, "key app", USER) == QuoteCauser("key app", is_shown=True)
+    assert causer_of(None, "", USER) == QuoteCauser(USER, is_shown=True)
+    assert causer_of(of(1), "", USER) == QuoteCauser("network 198.51.1", is_shown=False)
+    assert causer_of(of(1, SIGNED), "", USER) == QuoteCauser("network 198.51.1", is_shown=True)
 
 
 def test_parts_are_rounded_up_and_an_unknown_whole_is_all() -> None:
