@@ -222,7 +222,7 @@ MAKER_FAULT_CHARS_MAX = 300  # of a fault's reason
 MAKER_PROBES_MAX = 8  # probes that one firm desk begins at a time
 MAKER_QUOTES_A_CALLER = 10  # quotes in a score that one caller has caused
 MAKER_ASKERS_MAX = 20  # callers for whom the desk remembers whether a maker served them
-MAKER_UNSERVING_S = 60  # rest of a maker that blacklists most of these users
+MAKER_UNSERVING_S = 60  # rest of a maker that blacklists most of these callers
 MAKER_REFUSALS_MAX = 32  # refusals in a row that still lengthen a bound
 MAKER_REASONS_MAX = 8  # makers whose failures one error lists
 

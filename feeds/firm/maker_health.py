@@ -30,8 +30,8 @@ blacklisted, a swap that was cancelled, a deadline that other makers had used up
 overslept (`firm_check.AGAINST_MAKER`).
 
 Source: ARCHITECTURE.md, "Firm quotes"; interop.md sections 4 and 5.
-Choice: A maker that blacklists most of the users for whom quotes are requested rests, as if it did not quote.
-    No quotes are requested for users blacklisted in advance, who do not count.
+Choice: A maker that blacklists most of the callers for whose users quotes are requested rests, as if it did
+    not quote. No quotes are requested for users blacklisted in advance, who do not count.
 Choice: Every kind of fault weighs the same in a maker's score: the share of clean quotes in percent, rounded
     down.
 """
@@ -264,8 +264,8 @@ class MakerHealth:
             asker: account of the caller, which has shown a stake.
 
         Returns:
-            End of the maker's new cool-down, in Unix ms, if the maker has served least of the last askers;
-            else 0.
+            End of the maker's new cool-down, in Unix ms, if the maker has blacklisted most of the last
+            askers; else 0.
         """
         self._askers[asker] = is_served
         self._askers.move_to_end(asker)

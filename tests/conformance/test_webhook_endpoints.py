@@ -8,11 +8,13 @@ from typing import Any, cast
 import httpx
 import msgspec
 import pytest
+import trio
 from click.testing import CliRunner, Result
 
 from cambist.codecs.http1 import Http1Limits
 from cambist.codecs.messages.event_messages import decode_order_event
 from cambist.codecs.messages.vocabulary import DeliveryState
+from cambist.config.limits import WEBHOOK_WAITING_MAX
 from cambist.engine.cli import cli
 from cambist.engine.store.queries import by, deliveries
 from cambist.engine.store.rows import Delivery, OrderEvent, Webhook
@@ -296,6 +298,36 @@ async def test_replay_of_all_takes_a_hundred_at_a_time(front: Front, body: Any) 
     assert await front.replay(body) == {"replayed": tokens[100:], "more": False}
     assert await front.replay(body) == {"replayed": [], "more": False}
     assert await front.kept("DEAD") == []
+
+
+async def test_replays_fill_no_more_than_half_of_what_may_wait(front: Front) -> None:
+    """A receiver that takes nothing cannot have its dead deliveries wait without a bound."""
+    half = WEBHOOK_WAITING_MAX // 2
+    tokens = await front.keep(*range(1, 11))
+    for at in range(1_000, 1_000 + half - 4, 499):
+        await front.keep(*range(at, min(at + 499, 1_000 + half - 4)), state="WAITING")
+    status, kind, said = await front.refusal("POST", f"{HOOKS}/acme/replay", {"tokens": tokens[:5]})
+    assert (status, kind) == (429, "RateLimited")
+    assert said.endswith("replays fill at most 5000 waiting deliveries of a webhook")
+    assert len(await front.kept("DEAD")) == 10
+    assert await front.replay({"tokens": tokens[9:]}) == {"replayed": tokens[9:], "more": False}
+    assert await front.replay({}) == {"replayed": tokens[:3], "more": True}
+    for body in ({}, {"tokens": tokens[3:4]}):
+        assert (await front.refusal("POST", f"{HOOKS}/acme/replay", body))[0] == 429
+    assert await front.replay({"tokens": tokens[:1]}) == {"replayed": [], "more": False}
+    assert (await front.get(HOOKS))["webhooks"][0]["waiting"] == half
+
+
+async def test_replays_at_once_fill_it_no_further(front: Front) -> None:
+    half = WEBHOOK_WAITING_MAX // 2
+    tokens = await front.keep(*range(1, 101))
+    for at in range(1_000, 1_000 + half - 50, 495):
+        await front.keep(*range(at, min(at + 495, 1_000 + half - 50)), state="WAITING")
+    async with trio.open_nursery() as nursery:
+        for one in (tokens[:50], tokens[50:]):
+            nursery.start_soon(front.ask, "POST", f"{HOOKS}/acme/replay", {"tokens": one})
+    assert len(await front.kept("DEAD")) == 50
+    assert (await front.get(HOOKS))["webhooks"][0]["waiting"] == half
 
 
 @pytest.mark.parametrize(

@@ -10,8 +10,9 @@ from trio.testing import MockClock
 
 from cambist.codecs.messages.vocabulary import DeliveryState, OrderStatus, OtcState
 from cambist.config.errors import StoreError, StoreUnavailable
+from cambist.config.limits import WEBHOOK_ROWS_MAX
 from cambist.engine.store.follower import START, token_of
-from cambist.engine.store.queries import Query, by, deliveries, last_event
+from cambist.engine.store.queries import Query, by, deliveries, delivery_counts, last_event
 from cambist.engine.store.rows import Delivery, DeltaOrderRow, OrderEvent, Webhook, amount32
 from cambist.engine.store.store import Store
 from cambist.engine.store.tables import DELIVERY, WEBHOOK
@@ -301,6 +302,31 @@ async def test_a_receiver_that_answers_slowly_on_purpose_takes_no_more_than_its_
         await settle(60)
         assert webhooks.statistics()["slow"].taken == 600, "what had no place waited in the log"
     assert await kept_deliveries(store, DeliveryState.WAITING, "slow") == []
+
+
+async def test_replays_and_new_events_together_have_no_more_than_the_bound(
+    quick: Quick, autojump_clock: MockClock
+) -> None:
+    """Half of it is replayed after the venue has counted what waits, and before events come."""
+    store, receiver = quick
+    receiver.status, receiver.slow_hosts["acme.example"] = 500, 9.9
+    hook = a_hook(waiting_max=1_000, posts_max=1)
+    async with posting(store, receiver, hook):
+        await settle()
+        await kept(store, a_delta_order(1_000))
+        await settle()
+        event = OrderEvent("delta", bytes(32), 0, 1, ALICE, 1, "ACTIVE", NOW_MS, b"", "")
+        old = [
+            new_delivery(hook, token_of(1, number), event, b"{}", now_ms())
+            for number in range(hook.waiting_half)
+        ]
+        for at in range(0, len(old), 100):
+            assert await store.write(Unit(tuple(put(DELIVERY, one) for one in old[at : at + 100]))) == Done()
+        for number in range(1, 1_000):
+            await kept(store, a_delta_order(number))
+        await settle(30)
+        waiting = dict((await store.read(delivery_counts(hook.name)))[0])[DeliveryState.WAITING.value]
+    assert hook.waiting_max - WEBHOOK_ROWS_MAX <= waiting <= hook.waiting_max
 
 
 async def test_of_what_a_receiver_never_takes_the_oldest_goes_first(

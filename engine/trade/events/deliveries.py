@@ -42,7 +42,7 @@ class Hook(Struct, frozen=True, kw_only=True):
         post_s: time limit of a POST, seconds.
         give_up_ms: age of an event, in ms, from which a failed delivery is given up.
         shard: number of a shard, 0 to 255; the process that holds the shard's lease posts to this webhook.
-        waiting_max: most deliveries that wait, at least WEBHOOK_ROWS_MAX; further events stay in the log.
+        waiting_max: most deliveries that wait, at least 2 * WEBHOOK_ROWS_MAX; further events stay in the log.
         dead_max: most dead deliveries that are kept when new events are stored; the oldest are deleted.
     """
 
@@ -60,6 +60,15 @@ class Hook(Struct, frozen=True, kw_only=True):
     shard: int
     waiting_max: int = WEBHOOK_WAITING_MAX
     dead_max: int = WEBHOOK_DEAD_MAX
+
+    @property
+    def waiting_half(self) -> int:
+        """Half of `waiting_max`: replays fill no more of it, and new events take at most as much at a time.
+
+        The process that stores new events counts what waits once for many events. Replays, which another
+        process may make meanwhile, thus never add up with them to more than `waiting_max`.
+        """
+        return self.waiting_max // 2
 
     def wants(self, event: OrderEvent) -> bool:
         """Whether an order event passes the webhook's filters: kind of orders, partner, chain and status."""

@@ -8,6 +8,8 @@ the answering process has seen itself.
 
 Source: ARCHITECTURE.md, "Push".
 Choice: A listed webhook's URL lacks its query, which may hold a password.
+Choice: Replays fill at most half of a webhook's waiting deliveries; beyond it a replay is 429. A replay of
+    all takes as many as fit, a replay of named deliveries takes all of them or none.
 """
 
 from collections.abc import Callable
@@ -28,7 +30,7 @@ from ....codecs.messages.webhook_messages import (
     decode_replay_body,
 )
 from ....codecs.messages.wire import encode
-from ....config.errors import StoreUnavailable, WebhookNotFound
+from ....config.errors import RateLimited, StoreUnavailable, WebhookNotFound
 from ....config.limits import WEBHOOK_PAGE_MAX
 from ...host.server.routing import HttpCall, Reply
 from ...store.follower import place_of
@@ -42,6 +44,7 @@ from .deliveries import Hook, replayed
 from .webhooks import Webhooks
 
 _GROUP = "Webhooks"
+_RETRY_S = 60  # a failing receiver gets one post a minute
 _COST = 5  # of an endpoint that reads or writes many rows
 
 
@@ -142,21 +145,41 @@ class WebhookDesk:
     async def _replay(self, call: HttpCall) -> Reply:
         hook = self._hook(call)
         tokens = decode_replay_body(call.request.body).tokens
+        # One at a time: replays of one webhook at once would each fill the same room.
+        async with self._webhooks.replaying(hook.name):
+            anew, more = await self._replayed(hook, tokens)
+        self._webhooks.rouse(hook.name)
+        return Reply(200, encode(ReplayResponse(tuple(anew), more)))
+
+    async def _replayed(self, hook: Hook, tokens: tuple[str, ...]) -> tuple[list[str], bool]:
+        """Have dead deliveries wait again: the named ones, or without names the first that have room.
+
+        Returns:
+            Tokens of the deliveries, and whether further dead ones were asked for and left.
+
+        Raises:
+            RateLimited: too many deliveries of the webhook wait already.
+            StoreUnavailable: the store is away.
+        """
         if tokens:
             dead = [delivery for token in dict.fromkeys(tokens) for delivery in await self._dead(hook, token)]
-            more = False
         else:
             dead = await self._found(hook, DeliveryState.DEAD, "", WEBHOOK_PAGE_MAX + 1)
-            more = len(dead) > WEBHOOK_PAGE_MAX
+        (counted,) = await self._store.read(delivery_counts(hook.name))
+        room = hook.waiting_half - dict(counted).get(DeliveryState.WAITING.value, 0)
+        if dead and room < (len(dead) if tokens else 1):
+            error = RateLimited(f"replays fill at most {hook.waiting_half} waiting deliveries of a webhook")
+            error.retry_after_s = _RETRY_S
+            raise error
+        now = dead[: min(WEBHOOK_PAGE_MAX, room)]
         anew: list[str] = []
-        for delivery in dead[:WEBHOOK_PAGE_MAX]:
+        for delivery in now:
             outcome = await self._store.write(Unit((cas(DELIVERY, replayed(delivery, self._now_ms())),)))
             if isinstance(outcome, Done):
                 anew.append(delivery.token)
             elif not isinstance(outcome, Conflict):
                 raise StoreUnavailable(f"a delivery was not changed: {outcome}")
-        self._webhooks.rouse(hook.name)
-        return Reply(200, encode(ReplayResponse(tuple(anew), more)))
+        return anew, len(dead) > len(now)
 
     async def _found(self, hook: Hook, state: DeliveryState, after: str, limit: int) -> list[Delivery]:
         (rows,) = await self._store.read(deliveries(hook.name, state.value, after, limit))

@@ -105,6 +105,7 @@ class _WebhookState:
         self.rests_until = -inf
         self.reason = ""
         self.wake = trio.Event()
+        self.replaying = trio.Lock()
 
     def rouse(self) -> None:
         """Wake the task that posts to the webhook, because a delivery may be due."""
@@ -177,6 +178,10 @@ class Webhooks:
     def statistics(self) -> dict[str, HookStatistics]:
         """Return the delivery counters of each webhook by its name."""
         return {name: state.statistics() for name, state in self._states.items()}
+
+    def replaying(self, name: str) -> trio.Lock:
+        """Return the lock that a replay of a webhook's deliveries holds."""
+        return self._states[name].replaying
 
     def rouse(self, name: str) -> None:
         """End the pause of a webhook after failed POSTs, and post its due deliveries at once."""
@@ -259,7 +264,7 @@ class Webhooks:
                     state.rouse()
 
     async def _room(self, hook: Hook, fence: Fence) -> int:
-        """Wait until a webhook has room for a page of deliveries; return the room, in deliveries.
+        """Wait until a webhook has room for a page of deliveries; return how many deliveries it may take now.
 
         The method also deletes the oldest dead deliveries beyond the webhook's bound.
         """
@@ -275,7 +280,7 @@ class Webhooks:
                 excess -= WEBHOOK_ROWS_MAX
             room: int = hook.waiting_max - counts.get(DeliveryState.WAITING.value, 0)
             if room >= WEBHOOK_ROWS_MAX:
-                return room
+                return min(room, hook.waiting_half)  # replays may take the other half meanwhile
             await trio.sleep(WEBHOOK_LOOK_S)
 
     async def _place(self, hook: Hook, fence: Fence, begun: str) -> Webhook:
