@@ -18,6 +18,15 @@ contract ArrivalProofs is Venue {
         coin = new Coin();
     }
 
+    /// Before the time in the terms, nobody has tokens paid out.
+    /// @custom:bound 60 s
+    function check_NobodyIsPaidOutEarly(Arrivals.Terms memory terms, address caller, uint256 amount, uint256 time)
+        public
+    {
+        vm.assume(time <= terms.until);
+        assert(!isPaidOut(terms, caller, amount, time));
+    }
+
     /// Before the time in the terms, only the beneficiary has tokens paid out.
     /// @custom:widths full
     /// @custom:bound 120 s
@@ -29,11 +38,7 @@ contract ArrivalProofs is Venue {
         uint256 time
     ) public {
         vm.assume(caller != terms.beneficiary && time <= terms.until);
-        vm.warp(time);
-        coin.mint(arrivals.arrivalOf(terms), amount);
-        vm.prank(caller);
-        (bool done,) = address(arrivals).call(abi.encodeCall(Arrivals.payOut, (terms, address(coin))));
-        assert(!done);
+        assert(!isPaidOut(terms, caller, amount, time));
     }
 
     /// A pay-out sends all that has arrived to the beneficiary, and nothing of any other account.
@@ -70,5 +75,15 @@ contract ArrivalProofs is Venue {
             abi.encodeCall(Arrivals.swap, (terms, new bytes[](0), new address[](0)))
         );
         assert(!done && bytes4(reason) == Arrivals.NotRelayer.selector);
+    }
+
+    function isPaidOut(Arrivals.Terms memory terms, address caller, uint256 amount, uint256 time)
+        private
+        returns (bool done)
+    {
+        vm.warp(time);
+        coin.mint(arrivals.arrivalOf(terms), amount);
+        vm.prank(caller);
+        (done,) = address(arrivals).call(abi.encodeCall(Arrivals.payOut, (terms, address(coin))));
     }
 }

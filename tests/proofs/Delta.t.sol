@@ -2,6 +2,7 @@
 pragma solidity 0.8.30;
 
 import {Delta} from "contracts/Delta.sol";
+import {IOrderHandler} from "contracts/IOrderHandler.sol";
 import {SwapSettler} from "contracts/SwapSettler.sol";
 import {DeltaOrders} from "contracts/lib/DeltaOrders.sol";
 import {DeltaState} from "contracts/lib/DeltaState.sol";
@@ -17,14 +18,20 @@ contract OrderOwnerProofs is Venue {
         deployDelta(false);
     }
 
+    /// No call takes of an owner's deposit, the owner's own neither.
+    /// @custom:bound 120 s
+    function check_NobodyTakesADeposit(address account, uint96 amount, address caller) public {
+        deposit(account, amount);
+        callAs(caller, svm.createCalldata("Delta"));
+        assert(delta.deposits(account) >= amount);
+    }
+
     /// No call of another account, relayers aside, takes of an owner's deposit.
     /// @custom:widths full; lists of one, texts of 65 bytes
     /// @custom:bound 120 s
     function check_OnlyItsOwnerTakesADeposit(address account, uint96 amount, address caller) public {
         vm.assume(caller != account && caller != relayer && caller != address(delta));
-        vm.deal(account, amount);
-        vm.prank(account);
-        delta.depositNativeAndPreSign{value: amount}(0);
+        deposit(account, amount);
         callAs(caller, svm.createCalldata("Delta"));
         assert(delta.deposits(account) >= amount);
     }
@@ -62,6 +69,12 @@ contract OrderOwnerProofs is Venue {
         assert(delta.isNonceUsed(account, nonce));
     }
 
+    function deposit(address account, uint96 amount) private {
+        vm.deal(account, amount);
+        vm.prank(account);
+        delta.depositNativeAndPreSign{value: amount}(0);
+    }
+
     function invalidate(address account, uint256 nonce) private {
         uint256[] memory nonces = new uint256[](1);
         nonces[0] = nonce;
@@ -76,15 +89,59 @@ contract OrderOwnerProofs is Venue {
     }
 }
 
-/// Settlements by a relayer that everything is allowed to: without a pause, a cap, or an allowance that is missing. `kind`
-/// is the function that settles, one of six.
+/// An agent's market, and the handler of external orders: a trade delivers half of what the market has of the
+/// destination.
+contract Market is IOrderHandler {
+    Coin private immutable dest;
+
+    constructor(Coin dest_) {
+        dest = dest_;
+    }
+
+    function trade(address to) public {
+        dest.transfer(to, dest.balanceOf(address(this)) / 2);
+    }
+
+    function handle(Handled calldata handled, bytes calldata) external {
+        trade(handled.deliverTo);
+    }
+}
+
+/// A vault (ERC-4626) whose shares are worth one unit of its asset each.
+contract Vault is Coin {
+    Coin private immutable asset;
+
+    constructor(Coin asset_) {
+        asset = asset_;
+    }
+
+    function previewWithdraw(uint256 assets) external pure returns (uint256 shares) {
+        return assets;
+    }
+
+    function withdraw(uint256 assets, address receiver, address from) public returns (uint256 shares) {
+        balanceOf[from] -= assets;
+        asset.mint(receiver, assets);
+        return assets;
+    }
+
+    function redeem(uint256 shares, address receiver, address from) external returns (uint256 assets) {
+        return withdraw(shares, receiver, from);
+    }
+}
+
+/// Settlements by a relayer that everything is allowed to: without a pause, a cap, or an allowance that is missing, of
+/// owners who have the most, with an agent who delivers it. `kind` is the function that settles, one of six.
 contract SettlementProofs is Venue {
     using DeltaOrders for *;
 
     uint8 private constant KINDS = 6;
+    bytes32 private constant AGENT = bytes32(uint256(1));
 
     Coin private src;
     Coin private dest;
+    Vault private vault;
+    Market private market;
     address private refusing;
 
     /// The members of an order that its kinds have in common, and two that differ.
@@ -105,13 +162,39 @@ contract SettlementProofs is Venue {
         deployDelta(false);
         src = new Coin();
         dest = new Coin();
+        vault = new Vault(src);
+        market = new Market(dest);
+        dest.mint(address(market), type(uint256).max);
         refusing = address(new Wallet(false));
         vm.prank(owner);
         delta.setCap(address(src), type(uint256).max);
+        vm.prank(owner);
+        places.executor.setCaller(address(delta), true);
+        vm.prank(owner);
+        places.feeVault.setCollector(address(delta), true);
+        delta.createAgentCaller(AGENT);
+        delta.createAgentCaller(0);
+    }
+
+    /// One kind of settlement at least, of a sale or of a purchase, fails of orders that a wallet agrees to.
+    /// @custom:bound 120 s
+    function check_SomeKindIsNeverSettled() public {
+        Terms memory terms;
+        terms.owner = address(new Wallet(true));
+        (terms.beneficiary, terms.deadline) = (address(market), type(uint64).max);
+        stock(terms.owner);
+        for (uint8 kind = 0; kind < KINDS; kind++) {
+            for (terms.side = 0; terms.side < 2; terms.side++) {
+                (terms.srcAmount, terms.destAmount, terms.slices) = (8, 8, terms.side + 1);
+                terms.nonce++;
+                if (!isSettledBy(terms, kind, "signature", 4, execution(kind, terms.side * 4, 4))) return;
+            }
+        }
+        assert(false);
     }
 
     /// No order of an invalidated nonce is settled: every function refuses it for that reason.
-    /// @custom:widths full; without permit, bridge or steps
+    /// @custom:widths full; without permit or bridge; one step
     /// @custom:bound 120 s
     /// @custom:quick
     function check_OrderOfAnInvalidNonceIsNotSettled(
@@ -127,14 +210,14 @@ contract SettlementProofs is Venue {
         vm.prank(terms.owner);
         delta.invalidateNonces(nonces);
         bytes memory data =
-            settlement(terms, kind, svm.createBytes(65, "signature"), amount, execution(promised, given));
+            settlement(terms, kind, svm.createBytes(65, "signature"), amount, execution(kind, promised, given));
         vm.prank(relayer);
         (bool done, bytes memory reason) = address(delta).call(data);
         assert(!done && bytes4(reason) == Nonces.NonceUsed.selector);
     }
 
     /// An order that its owner cancelled by `cancelAndWithdraw` or its like is refused for its nonce.
-    /// @custom:widths full; without permit, bridge or steps
+    /// @custom:widths full; without permit or bridge; one step
     /// @custom:bound 120 s
     /// @custom:quick
     function check_CancelledOrderIsNotSettled(
@@ -150,14 +233,14 @@ contract SettlementProofs is Venue {
         if (kind == 1) delta.cancelTWAPAndWithdraw(saleOf(terms));
         if (kind == 2) delta.cancelTWAPBuyAndWithdraw(purchaseOf(terms));
         bytes memory data =
-            settlement(terms, kind, svm.createBytes(65, "signature"), amount, execution(promised, given));
+            settlement(terms, kind, svm.createBytes(65, "signature"), amount, execution(kind, promised, given));
         vm.prank(relayer);
         (bool done, bytes memory reason) = address(delta).call(data);
         assert(!done && bytes4(reason) == Nonces.NonceUsed.selector);
     }
 
     /// No swap or limit order is settled without a signature: neither with none, nor with one of another key.
-    /// @custom:widths full, of the fixed side; signatures of 65 bytes; without fee, permit, bridge or steps
+    /// @custom:widths full, of the fixed side; signatures of 65 bytes; without fee, permit or bridge; one step
     /// @custom:bound 300 s
     function check_SettlementNeedsTheOwnersKey(
         Terms memory terms,
@@ -166,12 +249,12 @@ contract SettlementProofs is Venue {
         uint256 promised,
         uint256 given
     ) public {
-        assert(!isSettledUnsigned(terms, 0, hasSignature, amount, execution(promised, given)));
+        assert(!isSettledUnsigned(terms, 0, hasSignature, amount, execution(0, promised, given)));
     }
 
     /// No order of another kind, and no crossing, is settled without a signature: neither with none, nor with one of another
     /// key.
-    /// @custom:widths full, of the fixed side; one or two slices; signatures of 65 bytes; without fee, permit, bridge or steps
+    /// @custom:widths full, of the fixed side; one or two slices; signatures of 65 bytes; without fee, permit or bridge; one step
     /// @custom:bound 900 s
     function check_EverySettlementNeedsTheOwnersKey(
         Terms memory terms,
@@ -182,11 +265,11 @@ contract SettlementProofs is Venue {
         uint256 given
     ) public {
         vm.assume(kind > 0 && kind < KINDS);
-        assert(!isSettledUnsigned(terms, kind, hasSignature, amount, execution(promised, given)));
+        assert(!isSettledUnsigned(terms, kind, hasSignature, amount, execution(kind, promised, given)));
     }
 
     /// No order of a smart wallet is settled with a signature that the wallet refuses, whatever it is.
-    /// @custom:widths full, of the fixed side; one or two slices; signatures of 66 bytes; without fee, permit, bridge or steps
+    /// @custom:widths full, of the fixed side; one or two slices; signatures of 66 bytes; without fee, permit or bridge; one step
     /// @custom:bound 120 s
     function check_SettlementNeedsTheWalletsConsent(
         Terms memory terms,
@@ -198,17 +281,14 @@ contract SettlementProofs is Venue {
         vm.assume(kind < KINDS);
         terms.owner = refusing;
         free(terms);
-        src.mint(terms.owner, type(uint256).max);
-        bytes memory data =
-            settlement(terms, kind, svm.createBytes(66, "signature"), amount, execution(promised, given));
-        vm.prank(relayer);
-        (bool done,) = address(delta).call(data);
-        assert(!done);
+        stock(terms.owner);
+        bytes memory signature = svm.createBytes(66, "signature");
+        assert(!isSettledBy(terms, kind, signature, amount, execution(kind, promised, given)));
     }
 
     /// No order is settled after its deadline.
-    /// @custom:widths full; without permit, bridge or steps
-    /// @custom:bound 120 s
+    /// @custom:widths full; without permit or bridge; one step
+    /// @custom:bound 300 s
     function check_ExpiredOrderIsNotSettled(
         Terms memory terms,
         uint8 kind,
@@ -219,12 +299,9 @@ contract SettlementProofs is Venue {
     ) public {
         vm.assume(kind < KINDS && time > terms.deadline);
         vm.warp(time);
-        src.mint(terms.owner, type(uint256).max);
-        bytes memory data =
-            settlement(terms, kind, svm.createBytes(65, "signature"), amount, execution(promised, given));
-        vm.prank(relayer);
-        (bool done,) = address(delta).call(data);
-        assert(!done);
+        stock(terms.owner);
+        bytes memory signature = svm.createBytes(65, "signature");
+        assert(!isSettledBy(terms, kind, signature, amount, execution(kind, promised, given)));
     }
 
     /// No cancellation counts that another key has signed.
@@ -252,12 +329,28 @@ contract SettlementProofs is Venue {
         bool hasSignature,
         uint256 amount,
         Settling.Execution memory how
-    ) private returns (bool done) {
+    ) private returns (bool) {
         vm.assume(terms.owner != address(0));
         free(terms);
         bytes memory signature = "";
         if (hasSignature) signature = foreignSignature(terms.owner, hashOf(terms, kind));
-        src.mint(terms.owner, type(uint256).max);
+        stock(terms.owner);
+        return isSettledBy(terms, kind, signature, amount, how);
+    }
+
+    /// Gives an owner the most of the source, and of shares of it.
+    function stock(address account) private {
+        src.mint(account, type(uint256).max);
+        vault.mint(account, type(uint256).max);
+    }
+
+    function isSettledBy(
+        Terms memory terms,
+        uint8 kind,
+        bytes memory signature,
+        uint256 amount,
+        Settling.Execution memory how
+    ) private returns (bool done) {
         bytes memory data = settlement(terms, kind, signature, amount, how);
         vm.prank(relayer);
         (done,) = address(delta).call(data);
@@ -329,10 +422,18 @@ contract SettlementProofs is Venue {
         return abi.encodeCall(Delta.settleCrossed, (crossings));
     }
 
-    function execution(uint256 promised, uint256 given) private pure returns (Settling.Execution memory how) {
+    /// Handlers take no steps: they trade themselves.
+    function execution(uint8 kind, uint256 promised, uint256 given)
+        private
+        view
+        returns (Settling.Execution memory how)
+    {
         how.promised = promised;
         how.srcGiven = given;
-        how.agent = bytes32(uint256(1));
+        how.agent = AGENT;
+        if (kind == 4) return how;
+        how.steps = new Settling.Step[](1);
+        how.steps[0] = Settling.Step(address(market), 0, abi.encodeCall(Market.trade, (address(delta))));
     }
 
     function orderOf(Terms memory terms) private view returns (DeltaOrders.Order memory order) {
@@ -386,6 +487,7 @@ contract SettlementProofs is Venue {
         order.deadline = terms.deadline;
         order.nonce = terms.nonce;
         order.partnerAndFee = terms.partnerAndFee;
+        order.strategy = address(vault);
         order.shares = terms.srcAmount;
         order.useShares = terms.slices == 1;
     }
@@ -401,5 +503,6 @@ contract SettlementProofs is Venue {
         order.kind = terms.side;
         order.nonce = terms.nonce;
         order.partnerAndFee = terms.partnerAndFee;
+        order.handler = address(market);
     }
 }

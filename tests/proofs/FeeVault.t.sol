@@ -15,6 +15,16 @@ contract FeeVaultProofs is Proof {
         coin = new Coin();
     }
 
+    /// No account takes a fee, its own neither.
+    /// @custom:bound 120 s
+    function check_NobodyTakesAFee(address account, address caller) public {
+        svm.enableSymbolicStorage(address(vault));
+        svm.enableSymbolicStorage(address(coin));
+        uint256 before = vault.owed(account, address(coin));
+        callAs(caller, svm.createCalldata("FeeVault"));
+        assert(vault.owed(account, address(coin)) >= before);
+    }
+
     /// An account's claim becomes less by its own call alone: no owner, collector or other account takes it.
     /// @custom:widths full; lists of one; from any state
     /// @custom:bound 120 s

@@ -13,6 +13,19 @@ contract NonceProofs is Venue {
         counting = Counting(deployed("Counting", abi.encode(places)));
     }
 
+    /// No order is settled, with no nonce.
+    /// @custom:bound 60 s
+    function check_NoNonceSettles(
+        address account,
+        uint256 nonce,
+        bytes32 orderHash,
+        uint256 amount,
+        uint256 whole
+    ) public {
+        svm.enableSymbolicStorage(address(counting));
+        assert(!isSettled(account, nonce, orderHash, amount, whole));
+    }
+
     /// No order is settled with a used nonce, and the nonce stays used.
     /// @custom:widths full; from any state
     /// @custom:bound 60 s
@@ -26,10 +39,7 @@ contract NonceProofs is Venue {
     ) public {
         svm.enableSymbolicStorage(address(counting));
         vm.assume(counting.isNonceUsed(account, nonce));
-        (bool done,) = address(counting).call(
-            abi.encodeCall(Counting.settleSome, (account, nonce, orderHash, amount, whole))
-        );
-        assert(!done);
+        assert(!isSettled(account, nonce, orderHash, amount, whole));
     }
 
     /// A used nonce stays used whatever is settled or invalidated after it, by any owner.
@@ -43,11 +53,11 @@ contract NonceProofs is Venue {
         bytes32 orderHash,
         uint256 amount,
         uint256 whole,
-        bool isSettled
+        bool settles
     ) public {
         svm.enableSymbolicStorage(address(counting));
         vm.assume(counting.isNonceUsed(account, nonce));
-        if (isSettled) counting.settleSome(other, otherNonce, orderHash, amount, whole);
+        if (settles) counting.settleSome(other, otherNonce, orderHash, amount, whole);
         else counting.invalidateOne(other, otherNonce);
         assert(counting.isNonceUsed(account, nonce));
     }
@@ -63,12 +73,12 @@ contract NonceProofs is Venue {
         bytes32 orderHash,
         uint256 amount,
         uint256 whole,
-        bool isSettled
+        bool settles
     ) public {
         svm.enableSymbolicStorage(address(counting));
         vm.assume(account != other || nonce != otherNonce);
         (bytes32 order, bool isUsed,) = counting.orderState(account, nonce, orderHash);
-        if (isSettled) counting.settleSome(other, otherNonce, orderHash, amount, whole);
+        if (settles) counting.settleSome(other, otherNonce, orderHash, amount, whole);
         else counting.invalidateOne(other, otherNonce);
         (bytes32 later, bool isUsedLater,) = counting.orderState(account, nonce, orderHash);
         assert(order == later && isUsed == isUsedLater);
@@ -88,10 +98,7 @@ contract NonceProofs is Venue {
         svm.enableSymbolicStorage(address(counting));
         (bytes32 order,,) = counting.orderState(account, nonce, orderHash);
         vm.assume(order != 0 && order >> 1 != orderHash >> 1);
-        (bool done,) = address(counting).call(
-            abi.encodeCall(Counting.settleSome, (account, nonce, orderHash, amount, whole))
-        );
-        assert(!done);
+        assert(!isSettled(account, nonce, orderHash, amount, whole));
     }
 
     /// All parts of an order together are its whole at most: what is settled stays within it, and the last part uses up
@@ -114,5 +121,14 @@ contract NonceProofs is Venue {
         assert(filled == before + amount && filled > before && filled <= whole);
         assert(counting.isNonceUsed(account, nonce) == (filled == whole));
         if (filled < whole) assert(counting.settledOf(account, nonce, orderHash) == filled);
+    }
+
+    function isSettled(address account, uint256 nonce, bytes32 orderHash, uint256 amount, uint256 whole)
+        private
+        returns (bool done)
+    {
+        (done,) = address(counting).call(
+            abi.encodeCall(Counting.settleSome, (account, nonce, orderHash, amount, whole))
+        );
     }
 }

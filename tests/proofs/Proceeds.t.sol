@@ -13,6 +13,19 @@ contract ProceedsProofs is Proof {
         cuts = Cuts(deployed("Cuts", ""));
     }
 
+    /// A capped share is half a percent of the minimum at most, whatever was expected.
+    /// @custom:bound 120 s
+    function check_CappedSharesAreOfTheMinimum(
+        uint8 received,
+        uint8 expected,
+        uint8 minimum,
+        uint256 partnerAndFee
+    ) public view {
+        vm.assume(partnerAndFee & Proceeds.CAP_SURPLUS != 0);
+        (, uint256 share) = cuts.ofSale(received, expected, minimum, partnerAndFee);
+        assert(2 * share * 100 <= minimum);
+    }
+
     /// Of a sale, fee and shares are no more than what it brought, and no fee is above 2 %.
     /// @custom:widths amounts of 8 bits, all terms
     /// @custom:bound 120 s

@@ -13,6 +13,25 @@ contract RailProofs is Proof {
         railed.setPaused(svm.createBool("isPaused"));
     }
 
+    /// Two hours give the cap of one at most.
+    /// @custom:bound 60 s
+    function check_TwoHoursGiveOneCap(address token, uint112 first, uint112 second, uint32 later) public {
+        railed.setPaused(false);
+        railed.setCap(token, 1000);
+        railed.give(token, first);
+        vm.warp(later);
+        railed.give(token, second);
+        assert(uint256(first) + second <= 1000);
+    }
+
+    /// Nothing is given, in a pause or without one.
+    /// @custom:bound 60 s
+    function check_NothingIsGiven(address token, uint256 amount, uint64 time, bool isOneCall) public {
+        vm.warp(time);
+        svm.enableSymbolicStorage(address(railed));
+        assert(!given(token, amount, isOneCall));
+    }
+
     /// An hour's settlements give the cap at most, however many they are, and nothing more once the cap is lowered below
     /// what they gave.
     /// @custom:widths full; from any state; until the year 492,000
@@ -68,11 +87,7 @@ contract RailProofs is Proof {
         vm.warp(time);
         svm.enableSymbolicStorage(address(railed));
         vm.assume(railed.isPaused());
-        bytes memory data = isOneCall
-            ? abi.encodeCall(Railed.checkOne, (token, amount))
-            : abi.encodeCall(Railed.give, (token, amount));
-        (bool done,) = address(railed).call(data);
-        assert(!done);
+        assert(!given(token, amount, isOneCall));
     }
 
     /// One call gives its token's cap at most.
@@ -96,5 +111,12 @@ contract RailProofs is Proof {
         fresh.setPaused(false);
         fresh.give(token, amount);
         assert(amount == 0);
+    }
+
+    function given(address token, uint256 amount, bool isOneCall) private returns (bool done) {
+        bytes memory data = isOneCall
+            ? abi.encodeCall(Railed.checkOne, (token, amount))
+            : abi.encodeCall(Railed.give, (token, amount));
+        (done,) = address(railed).call(data);
     }
 }

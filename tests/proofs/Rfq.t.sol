@@ -5,7 +5,8 @@ import {IRfq} from "contracts/IRfq.sol";
 import {Rfq} from "contracts/Rfq.sol";
 import {Coin, Proof, Wallet} from "./Proof.sol";
 
-/// Orders of makers: cancelled, unsigned, filled in parts. `way` is the function that fills, one of nine.
+/// Orders of makers: cancelled, unsigned, filled in parts. `way` is the function that fills, one of nine, of which the last
+/// one is the contract's own.
 contract RfqProofs is Proof {
     uint8 private constant WAYS = 9;
 
@@ -23,6 +24,39 @@ contract RfqProofs is Proof {
         refusing = address(new Wallet(false));
     }
 
+    /// One of the functions that fill fails at least, of orders that a wallet agrees to.
+    /// @custom:bound 60 s
+    function check_SomeFunctionFillsNothing() public {
+        IRfq.Order memory order;
+        order.maker = agreeing;
+        (order.makerAmount, order.takerAmount) = (8, 4);
+        stock(order, address(this));
+        for (uint8 way = 0; way < WAYS - 1; way++) {
+            order.nonceAndMeta = way;
+            if (!filled(way, order, "", 2, address(this), address(0x44))) return;
+        }
+        assert(false);
+    }
+
+    /// No signature of a key fills an order.
+    /// @custom:bound 60 s
+    function check_NoKeySignsAnOrder(IRfq.Order memory order, uint256 amount, address caller) public {
+        vm.assume(order.maker == address(0x44));
+        stock(order, caller);
+        assert(!filled(0, order, svm.createBytes(65, "signature"), amount, caller, caller));
+    }
+
+    /// Any account's cancellation ends an order.
+    /// @custom:bound 60 s
+    function check_AnybodyCancelsAnOrder(IRfq.Order memory order, uint256 amount, address caller) public {
+        order.maker = agreeing;
+        stock(order, caller);
+        bytes32 orderHash = rfq.getOrderHash(order);
+        vm.prank(caller);
+        rfq.cancelOrder(orderHash);
+        assert(!filled(0, order, "", amount, caller, caller));
+    }
+
     /// A cancelled order is filled by no account, by no function.
     /// @custom:widths full; one order in a batch
     /// @custom:bound 60 s
@@ -33,8 +67,7 @@ contract RfqProofs is Proof {
         address caller,
         address target
     ) public {
-        order.makerAsset = address(made);
-        order.takerAsset = address(taken);
+        stock(order, caller);
         bytes32 orderHash = rfq.getOrderHash(order);
         vm.prank(order.maker);
         rfq.cancelOrder(orderHash);
@@ -54,8 +87,7 @@ contract RfqProofs is Proof {
         address target
     ) public {
         vm.assume(order.expiry <= until);
-        order.makerAsset = address(made);
-        order.takerAsset = address(taken);
+        stock(order, caller);
         vm.prank(order.maker);
         rfq.cancelOrdersUntil(until);
         assert(!filled(way, order, svm.createBytes(65, "signature"), amount, caller, target));
@@ -100,8 +132,7 @@ contract RfqProofs is Proof {
     ) public {
         vm.assume(order.maker != agreeing && order.maker != address(0));
         (order.expiry, order.taker) = (0, address(0));
-        order.makerAsset = address(made);
-        order.takerAsset = address(taken);
+        stock(order, caller);
         bytes memory signature = foreignSignature(order.maker, rfq.getOrderHash(order));
         assert(!filled(way, order, signature, amount, caller, target));
     }
@@ -119,8 +150,7 @@ contract RfqProofs is Proof {
     ) public {
         order.maker = refusing;
         (order.expiry, order.taker) = (0, address(0));
-        order.makerAsset = address(made);
-        order.takerAsset = address(taken);
+        stock(order, caller);
         bytes memory signature = isLong
             ? svm.createBytes(66, "signature")
             : foreignSignature(refusing, rfq.getOrderHash(order));
@@ -139,8 +169,7 @@ contract RfqProofs is Proof {
         address target
     ) public {
         vm.assume(order.taker != address(0) && order.taker != caller);
-        order.makerAsset = address(made);
-        order.takerAsset = address(taken);
+        stock(order, caller);
         assert(!filled(way, order, svm.createBytes(65, "signature"), amount, caller, target));
     }
 
@@ -158,8 +187,7 @@ contract RfqProofs is Proof {
     ) public {
         vm.assume(order.expiry > 0 && order.expiry < time);
         vm.warp(time);
-        order.makerAsset = address(made);
-        order.takerAsset = address(taken);
+        stock(order, caller);
         assert(!filled(way, order, svm.createBytes(65, "signature"), amount, caller, target));
     }
 
@@ -172,6 +200,7 @@ contract RfqProofs is Proof {
         uint256 amount,
         address caller
     ) public {
+        order.maker = agreeing;
         stock(order, caller);
         vm.prank(caller);
         rfq.fillOrder(order, "");
@@ -187,6 +216,7 @@ contract RfqProofs is Proof {
         uint256 second,
         address caller
     ) public {
+        order.maker = agreeing;
         stock(order, caller);
         vm.assume(caller != agreeing);
         vm.prank(caller);
@@ -197,12 +227,11 @@ contract RfqProofs is Proof {
         assert(made.balanceOf(agreeing) >= type(uint256).max - order.makerAmount);
     }
 
-    /// Makes the order one of a wallet that accepts all; the wallet and the taker have the most of their assets.
+    /// Gives maker and taker the most of their assets, so that no fill fails for want of them.
     function stock(IRfq.Order memory order, address caller) private {
-        order.maker = agreeing;
         order.makerAsset = address(made);
         order.takerAsset = address(taken);
-        made.mint(agreeing, type(uint256).max);
+        made.mint(order.maker, type(uint256).max);
         taken.mint(caller, type(uint256).max);
     }
 

@@ -18,6 +18,18 @@ contract DeltaRoleProofs is Venue {
         deployDelta(wasPaused);
     }
 
+    /// One function at least of those for the owner and the proposed owner refuses both.
+    /// @custom:bound 60 s
+    function check_SomePowerIsNobodys() public {
+        bytes4[8] memory all = powers();
+        bytes32 one = bytes32(uint256(1));
+        for (uint256 i = 0; i < all.length; i++) {
+            address caller = i < 7 ? owner : address(1);
+            if (!callAs(caller, bytes.concat(all[i], one, one))) return;
+        }
+        assert(false);
+    }
+
     /// No call of an account that is neither owner nor relayer changes a relayer, a cap, the pauser or the receiver of fees. The
     /// pauser stops Delta and cannot let it go on; the proposed owner alone accepts, and the owner alone proposes.
     /// @custom:widths full; lists of one, texts of 65 bytes
@@ -40,11 +52,10 @@ contract DeltaRoleProofs is Venue {
     /// @custom:bound 60 s
     /// @custom:quick
     function check_ARelayerSetsNothing(bytes4 selector, bytes32 first, bytes32 second) public {
+        bytes4[8] memory all = powers();
         vm.assume(
-            selector == Delta.setRelayer.selector || selector == Delta.setProtocol.selector
-                || selector == delta.setCap.selector || selector == delta.setPauser.selector
-                || selector == delta.setPaused.selector || selector == delta.pause.selector
-                || selector == delta.proposeOwner.selector || selector == delta.acceptOwner.selector
+            selector == all[0] || selector == all[1] || selector == all[2] || selector == all[3]
+                || selector == all[4] || selector == all[5] || selector == all[6] || selector == all[7]
         );
         assert(!callAs(relayer, bytes.concat(selector, first, second)));
     }
@@ -60,6 +71,20 @@ contract DeltaRoleProofs is Venue {
         vm.prank(caller);
         (bool done, bytes memory reason) = address(delta).call(data);
         assert(!done && bytes4(reason) == DeltaState.NotRelayer.selector);
+    }
+
+    /// The functions for the owner; the last one is for the account that the one before proposes.
+    function powers() private view returns (bytes4[8] memory) {
+        return [
+            Delta.setRelayer.selector,
+            Delta.setProtocol.selector,
+            delta.setCap.selector,
+            delta.setPauser.selector,
+            delta.setPaused.selector,
+            delta.pause.selector,
+            delta.proposeOwner.selector,
+            delta.acceptOwner.selector
+        ];
     }
 
     function callAs(address caller, bytes memory data) private returns (bool done) {
@@ -97,6 +122,12 @@ contract OwnerProofs is Venue {
         places.feeVault.setCollector(known, true);
         vm.prank(owner);
         places.feeVault.proposeOwner(proposed);
+    }
+
+    /// No call changes anything of the executor's, the owner's and its callers' neither.
+    /// @custom:bound 60 s
+    function check_NobodyUsesTheExecutor(address caller) public {
+        assert(!callAs(caller, address(places.executor), svm.createCalldata("RfqExecutor")));
     }
 
     /// No call of an account that is not the owner lets a paused Router go on, or changes its settings.

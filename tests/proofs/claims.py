@@ -2,7 +2,7 @@
 
 A claim is a function `check_...` of a `*.t.sol` beside this file. Its comment has:
 
-    the claim itself, one or more sentences
+    the claim itself, one or more sentences; close to true ones of its contract if it is false on purpose
     @custom:widths    sizes of the arguments that halmos searches; absent if the claim is false on purpose
     @custom:bound     seconds that its run may take, several times what it takes
     @custom:quick     CI runs it

@@ -6,9 +6,9 @@
     python -m proofs.run check_A check_B      claims by name
     python -m proofs.run --table              all claims, and the table of docs/reference/contracts.md
 
-Every run without names has to refute the false claims too, so that a tool that proves everything is noticed.
-The exit code is 1 if a true claim is not proven, or a false claim not refuted; a solver without an answer
-proves nothing.
+Every run without names has to refute the false claims too, so that a tool that proves everything is noticed,
+and a set-up in which nothing can succeed. The exit code is 1 if a true claim is not proven, or a false claim
+not refuted; a solver without an answer proves nothing.
 
 Proofs and contracts are compiled as copies in build/proofs.
 """
@@ -141,6 +141,8 @@ def main(arguments: Sequence[str]) -> int:
 
 def with_faults(tree: Tree, wanted: Sequence[Claim]) -> int:
     """Plant each fault whose claim is wanted; 0 if halmos refutes each of these claims then."""
+    if not tree.build():
+        return 1
     by_name, missed = {claim.name: claim for claim in wanted}, 0
     for fault in mutants("proofs"):
         if fault.test not in by_name:
@@ -154,12 +156,17 @@ def with_faults(tree: Tree, wanted: Sequence[Claim]) -> int:
 
 
 def with_fault(tree: Tree, fault: Mutant, claim: Claim) -> tuple[Outcome, float]:
-    """Outcome of a claim, and seconds, about contracts with a planted fault."""
+    """Outcome of a claim, and seconds, about contracts with a planted fault.
+
+    The fault is in the code that the proofs create, not in what they import: they are not compiled again.
+    """
     tree.fill()
     source = tree.contracts / fault.file
-    source.write_text(fault.applied(source.read_text(encoding="utf-8")), encoding="utf-8")
+    sound = source.read_text(encoding="utf-8")
+    source.write_text(fault.applied(sound), encoding="utf-8")
     tree.compile(OPENED if claim.is_of_opened else fault.file)
-    return run(tree, [claim])[claim.name] if tree.build() else (Outcome.BROKEN, 0)
+    source.write_text(sound, encoding="utf-8")
+    return run(tree, [claim])[claim.name]
 
 
 def run(tree: Tree, together: Sequence[Claim]) -> dict[str, tuple[Outcome, float]]:
