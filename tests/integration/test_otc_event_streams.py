@@ -51,6 +51,7 @@ from support.store.stores import (
     moved,
 )
 from support.stretched_bounds import OWN_S, own_bounds
+from support.venue.admitting import ALICE_KEY
 
 GET = f"GET {OTC_PATH}?%b HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n".encode()
 AHEAD = "7" + "f" * 15 + "0" * 16
@@ -338,8 +339,8 @@ async def test_a_token_of_another_log_closes_a_websocket(engine: Engine) -> None
 async def test_the_bounds_are_those_of_both_surfaces(engine: Engine) -> None:
     async with (
         an_event_venue(engine, streams_max=2) as venue,
-        venue.following() as delta,
-        venue.socket(path=OTC_PATH) as otc,
+        venue.following("", f"X-API-KEY: {ALICE_KEY}") as delta,
+        venue.socket(path=OTC_PATH, key=ALICE_KEY) as otc,
     ):
         await delta.begun()
         await otc.begun()
