@@ -284,8 +284,8 @@ class VenueSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_
         delta_gas: expected units of gas of a Delta settlement, the gas of its fills not included.
         route_life_s: least time in seconds, from the issue of a route, for which a request to build a Delta
             order may use the route (choices.md#delta-orders).
-        otc_small_usd: fillable value, in US dollars, below which an OTC order is a small balance
-            (choices.md#otc-orders).
+        otc_small_usd: value, in US dollars, below which a fillable amount is a small balance, and an OTC
+            order's funds do not back its place in memory (choices.md#otc-orders).
     """
 
     makers: dict[str, VenueMaker] = {}

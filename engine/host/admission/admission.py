@@ -226,10 +226,6 @@ class Admission:
         """Return the network of the client that sent a request: 256 IPv4 addresses, or an IPv6 /56."""
         return f"network {network_of(self.client(call))}"
 
-    def network_or_key(self, call: HttpCall) -> str:
-        """Return who answers for what a request costs: `key NAME`, or the client's `network NETWORK`."""
-        return self.caller(call) if self.key(call) else self.network(call)
-
     def partner(self, call: HttpCall) -> str:
         """Return the partner of a request's API key, which applies if the request itself names no partner.
 

@@ -36,6 +36,11 @@ class Causer(Struct, frozen=True):
     account: str
     network: str
 
+    @property
+    def name(self) -> str:
+        """Name of who answers for the cost: `key NAME` or `network NETWORK`."""
+        return self.network or self.account
+
 
 class Budget(Struct, frozen=True, kw_only=True):
     """The bound of one account on a thing that costs.

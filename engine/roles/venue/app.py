@@ -281,7 +281,7 @@ class VenueApp:
         """
         has_key = bool(self.admission.key(call))
         places = self._firm.unfilled_keyed_max if has_key else self._firm.unfilled_max
-        return Asker(self.admission.network_or_key(call), has_key=has_key, places=places)
+        return Asker(self.admission.causer(call).name, has_key=has_key, places=places)
 
     def _health_endpoints(self, venue: VenueSettings) -> tuple[Endpoint, ...]:
         """Return the endpoints GET /healthz, /readyz and /metrics."""
@@ -297,7 +297,7 @@ class VenueApp:
             self.otc.orders,
             self._store,
             small_usd=venue.otc_small_usd,
-            causer_of=self.admission.network_or_key,
+            causer_of=self.admission.causer,
             signatures_of=self.admission.signatures,
         )
         purge = OtcPurge(self.otc.orders, self._store, self.admission.check_operator)
@@ -320,7 +320,7 @@ class VenueApp:
                 delta_gas=self._delta_gas,
                 partner_of=self.admission.partner,
                 key_of=self.admission.key,
-                causer_of=self.admission.network_or_key,
+                causer_of=self.admission.causer,
                 signatures_of=self.admission.signatures,
             ).endpoints(),
             *BridgeEndpoints(self.bridges).endpoints(),

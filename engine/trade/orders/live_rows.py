@@ -8,9 +8,9 @@ Every change is a compare-and-set on the row's version in the store. Memory is u
 once for writes of this process, through the log of events (`hear`) for writes of other processes and of the
 indexer. Memory holds only orders of shards that this process has leased; other processes hold the others.
 
-A subclass reads an order's data beside its row (`_read_parts`), builds the order (`_made`) and ends one that
-gives way (`_gives_way`); optionally it applies a step's effects beyond the row (`_stepped`), keeps indexes of
-its own (`_added`, `_dropped`), and names the stake of orders that may give way (`_stake`).
+A subclass reads an order's data beside its row (`_read_parts`), builds the order (`_made`), names the stake
+of one that may give way (`_stake`) and ends it (`_gives_way`); optionally it applies a step's effects beyond
+the row (`_stepped`) and keeps indexes of its own (`_added`, `_dropped`).
 
 Choice: An order that gives way to another is EXPIRED, and final at once.
 
@@ -204,9 +204,9 @@ class LiveRows(ABC, Generic[OrderRow, Live]):
             found: the stored step.
         """
 
-    def _stake(self, live: Live) -> OrderStake | None:  # noqa: ARG002
+    @abstractmethod
+    def _stake(self, live: Live) -> OrderStake | None:
         """Stake behind an order in memory; None for one that gives way to no other."""
-        return None
 
     @abstractmethod
     def _gives_way(self, row: OrderRow, now_ms: int) -> OrderStep[OrderRow] | None:

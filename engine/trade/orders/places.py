@@ -50,6 +50,11 @@ class Places:
         """Number of all orders."""
         return len(self._of_order)
 
+    @property
+    def unbacked(self) -> int:
+        """Number of orders that nothing backs, with or without an API key: they share their places."""
+        return self.count(OrderStake.UNBACKED) + self.count(OrderStake.KEYED)
+
     def put(self, order_hash: bytes, stake: OrderStake, causer: Hashable) -> None:
         """Give an order a place, in exchange for its earlier place if it had another stake or causer."""
         if self._of_order.get(order_hash) != (stake, causer):

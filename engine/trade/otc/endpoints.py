@@ -44,6 +44,7 @@ from ....config.limits import OTC_LIVE_TOKENS_SHOWN_MAX
 from ....crypto.addresses import parse_address
 from ....crypto.hexadecimal import parse_hex, to_hex
 from ...chain.holdings import HoldingQuestion, holdings
+from ...host.admission.ledger import Causer
 from ...host.admission.signatures import SignatureBudget
 from ...host.server.routing import HttpCall, Reply
 from ...store.queries import OtcFilter
@@ -138,7 +139,7 @@ class OtcEndpoints:
         orders: the OTC orders in memory, to which posted orders are added.
         small_usd: threshold, US dollars: the query parameter `hideSmallBalances` hides orders whose swappable
             balance is worth less.
-        causer_of: returns the key or network that answers for what a request costs.
+        causer_of: returns the caller that answers for what a request costs.
         signatures_of: returns, for a request, the object that limits how many wrong signatures its client may
             send.
     """
@@ -150,7 +151,7 @@ class OtcEndpoints:
         store: Store,
         *,
         small_usd: Decimal,
-        causer_of: Callable[[HttpCall], str],
+        causer_of: Callable[[HttpCall], Causer],
         signatures_of: Callable[[HttpCall], SignatureBudget],
     ) -> None:
         self._chains = chains
@@ -216,7 +217,7 @@ class OtcEndpoints:
             served = self._served(call.parameters[0])
             body = decode_otc_order(call.request.body)
             posted = await self._desk.submit(
-                served.chain_id, body, call.now_ms, signatures, self._causer_of(call)
+                served.chain_id, body, call.now_ms, signatures, self._causer_of(call).name
             )
             return Reply(200, encode(posted))
 

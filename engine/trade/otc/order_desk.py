@@ -176,10 +176,10 @@ class OtcDesk:
         # Read only where room lacks: a repeated post takes no place.
         if stake is None or not refusal or await self._stored.order(row.order_hash) is not None:
             return
-        least = OrderStake.UNLISTED if self._orders.places.total >= limits.OTC_LIVE_MAX else stake
-        if stake is OrderStake.KEYED and least is stake:
-            least = OrderStake.UNBACKED  # their places are the same
-        # One, whatever their number is beyond the bound: a post ends no more of others' orders.
+        is_full = self._orders.places.total >= limits.OTC_LIVE_MAX
+        least = OrderStake.UNLISTED if is_full else min(stake, OrderStake.UNBACKED)
+        # One, whatever their number is beyond the bound: a post ends no more of others' orders. Posts that
+        # are checked at once may pass the bound together, by no more than their number.
         if not await self._orders.make_room(stake, causer, now_ms, least):
             raise ServiceUnavailable(f"{refusal}: no more of these are accepted now")
 
@@ -190,8 +190,8 @@ class OtcDesk:
             return f"{limits.OTC_LIVE_MAX} OTC orders may still change"
         if stake is OrderStake.UNLISTED and places.count(stake) >= limits.OTC_LIVE_UNLISTED_MAX:
             return f"{limits.OTC_LIVE_UNLISTED_MAX} OTC orders name unlisted tokens"
-        unbacked = places.count(OrderStake.UNBACKED) + places.count(OrderStake.KEYED)
-        if stake in (OrderStake.UNBACKED, OrderStake.KEYED) and unbacked >= limits.OTC_LIVE_UNFUNDED_MAX:
+        is_unbacked = stake in (OrderStake.UNBACKED, OrderStake.KEYED)
+        if is_unbacked and places.unbacked >= limits.OTC_LIVE_UNFUNDED_MAX:
             return f"{limits.OTC_LIVE_UNFUNDED_MAX} OTC orders wait for funds or a signature"
         return ""
 

@@ -13,7 +13,6 @@ from collections.abc import Callable
 from functools import partial
 
 from ....codecs.messages.otc_messages import OtcPurgeBody, OtcPurged, decode_otc_purge
-from ....codecs.messages.vocabulary import OtcState
 from ....codecs.messages.wire import encode
 from ....config.errors import InvalidInput
 from ....config.limits import OTC_LIVE_PURGE_ROWS_MAX, OTC_LIVE_PURGE_STEP_ROWS
@@ -76,17 +75,19 @@ class OtcPurge:
     async def _end(self, hashes: list[bytes], wanted: Callable[[OtcOrderRow], bool], now_ms: int) -> int:
         """End orders that still match, some in one unit of the store, and return their number."""
 
-        def decide(row: OtcOrderRow) -> OrderStep[OtcOrderRow] | None:
-            return gave_way(row, now_ms) if wanted(row) else None
+        ended: set[bytes] = set()
 
-        ended = 0
+        def decide(row: OtcOrderRow) -> OrderStep[OtcOrderRow] | None:
+            found = gave_way(row, now_ms) if wanted(row) else None
+            (ended.discard if found is None else ended.add)(row.order_hash)  # a conflict asks once more
+            return found
+
         for at in range(0, len(hashes), OTC_LIVE_PURGE_STEP_ROWS):
             some = hashes[at : at + OTC_LIVE_PURGE_STEP_ROWS]
             # Any process takes the request, also for orders that another one runs: that one hears of the
             # change by the log, and the unit names each row's version.
-            rows = await self._orders.step_all(some, decide, is_fenced=False)
-            ended += sum(row.status is OtcState.EXPIRED and row.updated_ms == now_ms for row in rows)
-        return ended
+            await self._orders.step_all(some, decide, is_fenced=False)
+        return len(ended)
 
     def _wanted(self, body: OtcPurgeBody) -> Callable[[OtcOrderRow], bool]:
         """Return the test of an order that a request describes.

@@ -20,6 +20,7 @@ from .....codecs.messages.delta_messages import (
 )
 from .....codecs.messages.wire import encode
 from .....config.settings import Settings
+from ....host.admission.ledger import Causer
 from ....host.admission.signatures import SignatureBudget
 from ....host.server.routing import HttpCall, Reply
 from ....store.store import Store
@@ -44,7 +45,7 @@ class OrderSubmission:
         orders: Delta orders in memory, to which submitted orders are added.
         partner_of: returns the default partner of a request's API key; empty if the key has none.
         key_of: returns the name of a request's API key; empty for none.
-        causer_of: returns the key or network that answers for what a request costs.
+        causer_of: returns the caller that answers for what a request costs.
         signatures_of: returns, for a request, the object that limits how many wrong signatures the request's
             caller may send.
     """
@@ -60,7 +61,7 @@ class OrderSubmission:
         delta_gas: int,
         partner_of: Callable[[HttpCall], str],
         key_of: Callable[[HttpCall], str],
-        causer_of: Callable[[HttpCall], str],
+        causer_of: Callable[[HttpCall], Causer],
         signatures_of: Callable[[HttpCall], SignatureBudget],
     ) -> None:
         self._desk = OrderDesk(
@@ -111,7 +112,8 @@ class OrderSubmission:
     async def _submit(self, call: HttpCall) -> Reply:
         with self._signatures_of(call) as signatures:
             body = decode_submit_body(call.request.body)
-            submitter = Submitter(self._causer_of(call), self._partner_of(call), bool(self._key_of(call)))
+            causer, has_key = self._causer_of(call).name, bool(self._key_of(call))
+            submitter = Submitter(causer, self._partner_of(call), has_key)
             record = await self._desk.submit(body, call.now_ms, signatures, submitter)
             return Reply(200, encode(record))
 

@@ -320,6 +320,7 @@ class OrderDesk:
         if not refusal or await self._stored.is_kept(row.order_hash):
             return
         # A few at most, however many there are beyond the bound: a request ends no more of others' orders.
+        # Submissions that are checked at once may pass a bound together, by no more than their number.
         for _ in range(limits.VENUE_GIVING_WAY_MAX):
             if not await self._orders.make_room(stake, causer, row.created_ms):
                 raise ServiceUnavailable(refusal)
@@ -332,8 +333,7 @@ class OrderDesk:
         if self._orders.bytes + weight > limits.VENUE_LIVE_BYTES_MAX:
             return "the orders that may still change take all memory that they may"
         most = limits.VENUE_UNBACKED_ORDERS_MAX
-        places = self._orders.places
-        if is_waiting and places.count(OrderStake.UNBACKED) + places.count(OrderStake.KEYED) >= most:
+        if is_waiting and self._orders.places.unbacked >= most:
             return f"{most} orders wait for signatures or funds: only signed orders are accepted now"
         return ""
 

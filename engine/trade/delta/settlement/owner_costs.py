@@ -275,7 +275,7 @@ class OwnerCosts:
         charges += [
             Charge(GAS_OF_NETWORK, (at, caller), min(gas, GAS_OF_NETWORK.most))
             for caller in callers
-            if not is_key(caller)  # its holder answers to the operator for its users
+            if caller and not is_key(caller)  # a key's holder answers to the operator for its users
         ]
         if hashes:
             charges.append(Charge(GAS_OF_NEW_OWNERS, (at, EVERYBODY), min(gas, GAS_OF_NEW_OWNERS.most)))
