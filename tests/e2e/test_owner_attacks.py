@@ -1,6 +1,8 @@
 """Owners whose wallets agree in simulations and refuse when mined pay; nobody else rests or waits."""
 
+from functools import partial
 from pathlib import Path
+from typing import Any
 
 import pytest
 from msgspec.structs import replace
@@ -90,15 +92,8 @@ async def test_an_agent_and_owners_of_one_party_waste_a_budget_of_gas(
         ann.delivers, ann.gives, bob.gives = unless_flagged, lambda _: BETTER, lambda _: BETTER - USDC
         reverted = 0
         for number in range(1, 6):
-            await world.send(world.owner, ann.contract, SET_FLAG + uint_word(0))
-            owner = await an_owner(world, number)
-            order = await world.a_delta_order(owner=owner.address, beneficiary=owner.address)
-            await story.hold()
-            record = await story.submitted(order, owner)
-            await story.under_way(record)
-            await story.first_in_block(owner, ann.contract, SET_FLAG + uint_word(1))
-            await story.mine()
-            await until(lambda: bool(bob.told("settled")) or len(ann.told("reverted")) > reverted)  # noqa: B023
+            await overtaken(story, ann.contract, number)
+            await until(partial(_has_ended, ann, bob, reverted))
             if bob.told("settled"):
                 break
             reverted += 1
@@ -117,17 +112,28 @@ async def test_an_agent_without_another_settles_on_whatever_it_wasted(
         await world.mint(world.usdc, ann.contract, 100_000 * USDC)
         ann.delivers, ann.gives = unless_flagged, lambda _: BETTER
         for number in (1, 2):
-            await world.send(world.owner, ann.contract, SET_FLAG + uint_word(0))
-            owner = await an_owner(world, number)
-            order = await world.a_delta_order(owner=owner.address, beneficiary=owner.address)
-            await story.hold()
-            record = await story.submitted(order, owner)
-            await story.under_way(record)
-            await story.first_in_block(owner, ann.contract, SET_FLAG + uint_word(1))
-            await story.mine()
-            await until(lambda: len(ann.told("reverted")) == number)  # noqa: B023
+            await overtaken(story, ann.contract, number)
+            await until(partial(_has_ended, ann, ann, number - 1))
         await world.send(world.owner, ann.contract, SET_FLAG + uint_word(0))
         await story.completed(await world.a_delta_order())
+
+
+async def overtaken(story: DeltaStory, contract: bytes, number: int) -> None:
+    """Settle an order of a new owner, whose transaction comes first and has the agent's calls fail."""
+    world = story.world
+    await world.send(world.owner, contract, SET_FLAG + uint_word(0))
+    owner = await an_owner(world, number)
+    order = await world.a_delta_order(owner=owner.address, beneficiary=owner.address)
+    await story.hold()
+    record = await story.submitted(order, owner)
+    await story.under_way(record)
+    await story.first_in_block(owner, contract, SET_FLAG + uint_word(1))
+    await story.mine()
+
+
+def _has_ended(ann: Any, other: Any, reverted: int) -> bool:
+    """Whether the other agent has settled, or one more settlement of Ann's has failed."""
+    return bool(other.told("settled")) or len(ann.told("reverted")) > reverted
 
 
 def unless_flagged(token: bytes, to: bytes, amount: int) -> bytes:

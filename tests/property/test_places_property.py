@@ -57,7 +57,7 @@ def test_who_gives_way(
 
 @given(st.lists(CAUSERS, min_size=1, max_size=60))
 def test_places_that_are_all_taken_are_shared_equally(causers: list[str]) -> None:
-    """Whoever asks as often as it likes: a causer with fewer orders than another loses none to it."""
+    """A causer with fewer orders than another loses none to it, however often the other asks."""
     places, of = Places(), dict[bytes, str]()
     for number, causer in enumerate(causers):
         if len(of) == 6:

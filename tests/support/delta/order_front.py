@@ -239,7 +239,7 @@ def _endpoints(
             delta_gas=150_000,
             partner_of=admission.partner,
             key_of=admission.key,
-            causer_of=admission.network_or_key,
+            causer_of=admission.causer,
             signatures_of=admission.signatures,
         ).endpoints(),
         *OrderReads(places, store, sees_all=admission.sees_orders).endpoints(),

@@ -217,7 +217,7 @@ async def an_otc_front(
             engine.orders,
             store,
             small_usd=small_usd,
-            causer_of=admission.network_or_key,
+            causer_of=admission.causer,
             signatures_of=admission.signatures,
         ).endpoints()
         endpoints += OtcPurge(engine.orders, store, admission.check_operator).endpoints()

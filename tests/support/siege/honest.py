@@ -29,7 +29,7 @@ ACT_S = PATIENCE_S
 
 
 class Acts(Struct):
-    """What came of the acts of one kind.
+    """Outcomes of the acts of one kind.
 
     Attributes:
         seconds: of those that succeeded.
@@ -90,7 +90,7 @@ class Traders:
             yield cls(venue, chain, web, tokens, keys)
 
     async def trade(self, seconds: float) -> dict[str, Acts]:
-        """Have each kind of act done every few seconds, for so long; and what came of it."""
+        """Have each kind of act done every few seconds, for so long; their outcomes."""
         found = {name: Acts() for name in self.kinds}
         async with trio.open_nursery() as nursery:
             for number, name in enumerate(self.kinds):

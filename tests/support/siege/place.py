@@ -1,15 +1,10 @@
 """A venue in a process of its own, with the rates and bounds of a public one, beside what `up` runs."""
 
-import os
 import re
-import subprocess
-import sys
-import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from tempfile import TemporaryFile
-from typing import IO, Any
+from typing import Any
 
 import httpx
 from msgspec import Struct
@@ -17,14 +12,14 @@ from msgspec import Struct
 from cambist.crypto.addresses import parse_address
 from support.chain.devnet import telling_process
 from support.patience import PATIENCE_S, STORY_S
+from support.venue.venue_processes import serving
 
 CHAIN_ID = 31_337
-_SERVING = re.compile(r'"url": "(http://[\d.:]+)".*"serving"')
 _RATES_OF_UP = re.compile(r"^\[venue\.rate_tiers\]\npublic = .*\n", re.MULTILINE)
 
 
 class Place(Struct, frozen=True):
-    """What runs.
+    """Running venue, and the chains, makers and agents beside it.
 
     Attributes:
         venue, node: URLs.
@@ -61,40 +56,13 @@ def a_place(folder: Path, *options: str) -> Iterator[Place]:
         text, count = _RATES_OF_UP.subn("", settings.read_text())
         assert count == 1
         settings.write_text(text)
-        secrets = [line for line in (home / "secrets.env").read_text().splitlines() if line]
-        with _serving(home / "venue", dict(line.split("=", 1) for line in secrets)) as url:
-            contracts = _contracts(url)
-            yield Place(url, up.told["chains"][str(CHAIN_ID)], up.told, contracts)
+        lines = [line for line in (home / "secrets.env").read_text().splitlines() if line]
+        secrets = dict(line.split("=", 1) for line in lines)
+        with serving(home / "venue", "serve", "--config", "settings.toml", secrets=secrets) as venue:
+            yield Place(venue.url, up.told["chains"][str(CHAIN_ID)], up.told, _contracts(venue.url))
 
 
 def _contracts(url: str) -> dict[str, str]:
     answer = httpx.get(f"{url}/resources/contracts.json", timeout=PATIENCE_S)
     found: dict[str, str] = answer.json()["chains"][str(CHAIN_ID)]
     return found
-
-
-@contextmanager
-def _serving(home: Path, environ: dict[str, str]) -> Iterator[str]:
-    """URL of a venue."""
-    with TemporaryFile() as log:
-        process = subprocess.Popen(
-            [sys.executable, "-m", "cambist", "serve", "--config", "settings.toml"],
-            stdout=log,
-            stderr=log,
-            env=os.environ | environ,
-            cwd=home,
-        )
-        try:
-            give_up_s = time.monotonic() + PATIENCE_S
-            while not (found := _SERVING.search(_said(log))):
-                assert process.poll() is None, _said(log)
-                assert time.monotonic() < give_up_s, _said(log)
-                time.sleep(0.05)
-            yield found[1]
-        finally:
-            process.terminate()
-            process.wait(PATIENCE_S)
-
-
-def _said(log: IO[bytes]) -> str:
-    return os.pread(log.fileno(), 1 << 16, 0).decode()

@@ -1,4 +1,4 @@
-"""What besiegers know and have: addresses at the venue and the chain, empty wallets, a few contracts."""
+"""Plan of a siege: addresses at the venue and the chain, empty wallets, a few contracts."""
 
 from msgspec import Struct
 

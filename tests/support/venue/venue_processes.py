@@ -17,7 +17,7 @@ import threading
 import time
 import urllib.error
 import urllib.request
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any
@@ -174,7 +174,9 @@ def _agent(home: Path, devnet: Devnet, ports: dict[str, int]) -> Iterator[Served
 
 
 @contextmanager
-def serving(folder: Path, *arguments: str, clock: Path | None = None) -> Iterator[Served]:
+def serving(
+    folder: Path, *arguments: str, clock: Path | None = None, secrets: Mapping[str, str] = ENVIRON
+) -> Iterator[Served]:
     """Run a command that serves. The command ends in good order, or the test fails unless it killed it."""
     module, moved = ("patient_command", {}) if clock is None else ("moved_clock", {"MOVED_CLOCK": str(clock)})
     paths = str(Path(__file__).parents[2]), os.environ.get("PYTHONPATH")
@@ -183,7 +185,7 @@ def serving(folder: Path, *arguments: str, clock: Path | None = None) -> Iterato
         stdout=subprocess.DEVNULL,
         stderr=subprocess.PIPE,
         text=True,
-        env=os.environ | ENVIRON | moved | {"PYTHONPATH": os.pathsep.join(filter(None, paths))},
+        env=os.environ | {**secrets} | moved | {"PYTHONPATH": os.pathsep.join(filter(None, paths))},
         cwd=folder,
     )
     give_up = threading.Timer(PATIENCE_S, process.kill)
