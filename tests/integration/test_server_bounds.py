@@ -13,7 +13,7 @@ import trio.testing
 from trio.testing import MockClock, lockstep_stream_pair
 
 from cambist.engine.host.server import HttpCall, Reply, Router, StreamReply
-from cambist.engine.host.server.listener import address_share
+from cambist.engine.host.server.addresses import address_share
 from cambist.engine.host.server.reactor import Reactor
 from cambist.engine.roles.maker.stream import Broadcast
 from cambist.feeds.transport import websocket

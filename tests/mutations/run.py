@@ -8,7 +8,7 @@
 The run works in copies of the tree, one for each worker. A fault of a contract is compiled as `make
 contracts` compiles, together with the contracts that import its file; chains are embedded. A test that finds
 a fault runs again without the fault, and has to pass. Tests that do not end find a fault, too, if they end
-without it. The compiler refuses some drawn mutants, and the next of the draw take their places. The exit code
+without it. `--files` draws from some sources alone. The compiler refuses some drawn mutants, and the next of the draw take their places. The exit code
 is 1 if the tests miss an attack, or kill less than 95 % of another list.
 """
 
@@ -21,6 +21,7 @@ import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime
+from fnmatch import fnmatch
 from itertools import islice
 from pathlib import Path
 from queue import Queue
@@ -68,6 +69,7 @@ def main(arguments: Sequence[str]) -> int:
     parser.add_argument("--drawn", type=int, default=100, help="mutants of each drawn list")
     parser.add_argument("--workers", type=int, default=min(WORKERS_MAX, os.cpu_count() or 1))
     parser.add_argument("lists", nargs="*", metavar="LIST", help=f"of {', '.join(KILLED_PERCENT_MIN)}; all")
+    parser.add_argument("--files", default="*", metavar="GLOB", help="sources of the drawn mutants; all")
     options = parser.parse_args(arguments)
     if unknown := sorted({*options.lists} - {*KILLED_PERCENT_MIN}):
         parser.error(f"lists: expected some of {', '.join(KILLED_PERCENT_MIN)}, got {', '.join(unknown)}")
@@ -76,7 +78,10 @@ def main(arguments: Sequence[str]) -> int:
     with tempfile.TemporaryDirectory(prefix="cambist-mutations-") as folder:
         bench = Bench(Path(folder), options.workers, names != ["python"])
         found = {
-            name: bench.judged(LISTS[name](options.seed), options.drawn if name in DRAWN else None)
+            name: bench.judged(
+                (judged for judged in LISTS[name](options.seed) if fnmatch(judged[0].file, options.files)),
+                options.drawn if name in DRAWN else None,
+            )
             for name in names
         }
     for name, verdicts in found.items():

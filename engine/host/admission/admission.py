@@ -31,7 +31,7 @@ from msgspec.structs import replace
 from ....config.errors import CambistError, RateLimited, UnknownApiKey
 from ....config.sections.partners import ANON
 from ....config.sections.venue import RateTier, VenueSettings
-from ..server.listener import address_share, canonical_address, network_of
+from ..server.addresses import address_share, canonical_address, network_of
 from ..server.routing import CoroutineHandler, HttpCall, PlainHandler, Reply, StreamReply, host_name
 from .buckets import Buckets
 from .keys import API_KEY_HEADER, KeyHolder, KeyRing

@@ -1,6 +1,7 @@
 """Serve one connection in a task of its own, with all of HTTP/1.1 that the server offers.
 
     read --events--> answer in order --joined--> write --all written--> read
+                                              --an answer is 429--> write, rest (see `rests`) --> go on
       last request, fault, end of input, time-out, drain --> send any last answer, read on a while, close
 
 The task does not read while an answer is unsent, so that a connection holds at most one read, one request and
@@ -37,7 +38,7 @@ from ....codecs.http1 import (
     ServerConnection,
     Upgrade,
 )
-from ....config.errors import HttpFault, RequestTimeout, ServiceUnavailable, WebSocketClosed
+from ....config.errors import HttpFault, RateLimited, RequestTimeout, ServiceUnavailable, WebSocketClosed
 from ....config.sections.server import ServerSettings
 from ....config.timeouts import SERVER_DRAIN_IDLE_S, SERVER_LINGER_S
 from ....feeds.transport.lean_stream import has_input
@@ -119,6 +120,7 @@ class Connection:
             None for a new connection.
         output: bytes to send first: answers to earlier requests of the connection.
         event: event (such as a request) that `http` has parsed and that is not answered yet, if any.
+        resumes_at: end of the client's rest on trio's clock (see `rests`); 0 if it does not rest.
     """
 
     def __init__(
@@ -132,6 +134,7 @@ class Connection:
         http: ServerConnection | None = None,
         output: bytes = b"",
         event: Event | None = None,
+        resumes_at: float = 0.0,
     ) -> None:
         self._stream = stream
         self._client = client
@@ -142,6 +145,7 @@ class Connection:
         self._output = [output] if output else []
         self._output_bytes = len(output)
         self._ahead = event
+        self._resumes_at = resumes_at
         self._awaited: tuple[Phase, int] | None = None
         self._deadline = 0.0
         self._draining = False
@@ -193,6 +197,8 @@ class Connection:
         if self._ahead:  # handed over by the reactor: no read, which would take the turn, comes before
             await self._turns.take()
         while True:
+            if self._resumes_at and self._http.phase is not CLOSED:
+                await self._rest()
             event = self._ahead or self._http.next_event()
             self._ahead = None
             if event is None:
@@ -214,6 +220,14 @@ class Connection:
             else:
                 self._ended = True
                 return
+
+    async def _rest(self) -> None:
+        """Send the answers, and wait for the end of the client's rest."""
+        await self._flush()
+        self._turns.end()
+        await self._exchange.rests.over(self._resumes_at)
+        self._resumes_at = 0.0
+        await self._turns.take()
 
     async def _read(self) -> bool:
         """Read bytes from the client into the HTTP parser.
@@ -340,6 +354,8 @@ class Connection:
         else:
             await self._flush()
             reply = await self._await_reply(route.surface, cast("CoroutineHandler", route.coroutine), call)
+        if reply.status == RateLimited.status:
+            self._resumes_at = exchange.rests.begin(self._client)
         if isinstance(reply, StreamReply):
             await self._answer_stream(route, call, reply, started)
             return
@@ -433,6 +449,8 @@ class Connection:
             route.check(call)
         except Exception as error:  # noqa: BLE001 - answered, and logged if it is our fault
             refusal = exchange.refusal(route.surface, error, call.request_id)
+            if refusal.status == RateLimited.status:
+                exchange.rests.begin(self._client)  # for the client's next connection
             self._put(exchange.encode(route.surface, call, refusal, started, keep_alive=False))
             return
         await self._flush()

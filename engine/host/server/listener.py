@@ -11,6 +11,8 @@ After `drain_s` the server cuts off the connections that are left.
 A TLS handshake costs a millisecond: each of its steps waits for a turn, as does all work of a connection's
 task (see `turns`).
 
+A client that was refused for its rate rests, and so do its new connections: see `rests`.
+
 A connection that says nothing costs its owner nothing. A network may therefore have as many connections as
 are still free: those that take all they can leave room for a client from elsewhere, however many they are.
 
@@ -22,7 +24,6 @@ are reserved for other uses, refusals included. TLS handshakes under way when a 
 a second to end.
 
 Source: ARCHITECTURE.md, "HTTP server".
-Choice: IPv4 addresses mapped into IPv6 count as IPv4; IPv6 addresses of one /64 count as one.
 """
 
 import errno
@@ -31,7 +32,6 @@ import socket
 import sys
 from collections import Counter
 from collections.abc import Callable, Iterable
-from ipaddress import IPv6Address, ip_address
 from typing import TypeAlias
 
 import structlog
@@ -46,9 +46,11 @@ from ....config.timeouts import SERVER_ACCEPT_PAUSE_S, SERVER_DRAIN_IDLE_S, TLS_
 from ....feeds.durations import Durations
 from ....feeds.transport.streams import BACKLOG, server_tls
 from .access_log import AccessLog
+from .addresses import address_share, canonical_address, client_at, network_of
 from .connection import Connection, Waits
 from .exchange import Counters, Responder
 from .reactor import HAS_EPOLL, Reactor
+from .rests import Rests
 from .routing import Router
 from .turns import PacedStream, Turns
 
@@ -94,14 +96,17 @@ class Server:
         )
         self._settings = settings
         self._waits = Waits.of(settings)
-        self._exchange = Responder(router, limits, wall_ms, access_log, settings.bodies_bytes_max)
+        self._proxies = frozenset(map(canonical_address, proxies))
+        self._rests = Rests(self._proxies)
+        self._exchange = Responder(
+            router, limits, wall_ms, access_log, settings.bodies_bytes_max, self._rests
+        )
         self._turns = Turns()
         self._connections_max = settings.connections_max
         self._access_log = access_log
         self._tls = server_tls(settings.tls.certificate, settings.tls.key) if settings.tls else None
         self._by_address: Counter[str] = Counter()
         self._by_network: Counter[str] = Counter()
-        self._proxies = frozenset(map(canonical_address, proxies))
         self._refusals = 0
         self._is_queue_empty = False
         self._connections: set[Connection] = set()
@@ -174,6 +179,7 @@ class Server:
     async def _await_drain(self, accepting: trio.CancelScope) -> None:
         await self._draining.wait()
         accepting.cancel()
+        self._rests.end()
 
     # --- Accepting ----------------------------------------------------------------------------------
 
@@ -229,7 +235,8 @@ class Server:
         if client not in self._proxies:
             self._by_address[address_share(client)] += 1
             self._by_network[network_of(client)] += 1
-        if self._reactor and isinstance(peer, socket.socket):
+        resumes_at = self._rests.until(client)
+        if self._reactor and isinstance(peer, socket.socket) and not resumes_at:
             try:
                 self._reactor.adopt(peer, client)
             except (OSError, ValueError) as error:  # ValueError: a cancelled reactor has ended
@@ -239,7 +246,7 @@ class Server:
                 self._leave(client)
             return
         stream = PacedStream(peer, self._turns) if isinstance(peer, socket.socket) else peer
-        self._nursery.start_soon(self._serve_stream, stream, client)
+        self._nursery.start_soon(self._serve_stream, stream, client, None, b"", None, resumes_at)
 
     def _is_crowded(self, client: str) -> bool:
         """Whether the client's address has as many connections as allowed; trusted proxies have no limit."""
@@ -261,10 +268,11 @@ class Server:
         http: ServerConnection,
         output: bytes,
         event: Event | None,
+        resumes_at: float,
     ) -> None:
         """Start a task for a connection that the reactor hands over; parameters as those of `Promote`."""
         stream = PacedStream(connected, self._turns)
-        self._nursery.start_soon(self._serve_stream, stream, client, http, output, event)
+        self._nursery.start_soon(self._serve_stream, stream, client, http, output, event, resumes_at)
 
     def _leave(self, client: str) -> None:
         """Subtract an ended connection from the totals of `_admit`: all, its address's and its network's."""
@@ -298,10 +306,11 @@ class Server:
         http: ServerConnection | None = None,
         output: bytes = b"",
         event: Event | None = None,
+        resumes_at: float = 0.0,
     ) -> None:
         """Serve one connection in this task, after the TLS handshake if the server has TLS."""
         try:
-            secured = await self._secured(stream)
+            secured = await self._secured(stream, resumes_at)
             if secured is not None:
                 connection = Connection(
                     secured,
@@ -312,6 +321,7 @@ class Server:
                     http=http,
                     output=output,
                     event=event,
+                    resumes_at=resumes_at,
                 )
                 # No await in between: a drain finds the connection in the set, or has set `_draining` before.
                 self._connections.add(connection)
@@ -338,8 +348,11 @@ class Server:
             self._refusals -= 1
             self._empty.set()
 
-    async def _secured(self, stream: trio.abc.Stream) -> trio.abc.Stream | None:
+    async def _secured(self, stream: trio.abc.Stream, resumes_at: float = 0.0) -> trio.abc.Stream | None:
         """Return the stream that carries HTTP: `stream` itself, or a TLS stream on it after the handshake.
+
+        Args:
+            resumes_at: end of the client's rest, which comes before a handshake; 0 if it does not rest.
 
         Returns:
             The stream; None if the handshake failed or took too long. `stream` is then closed.
@@ -349,11 +362,14 @@ class Server:
         secured: trio.SSLStream[trio.abc.Stream] = trio.SSLStream(
             stream, self._tls, server_side=True, https_compatible=True
         )
-        # No await until the scope is noted: a drain before this has set `_draining`, a later finds the scope.
-        bound_s = SERVER_DRAIN_IDLE_S if self._draining.is_set() else TLS_HANDSHAKE_S
-        scope = trio.CancelScope(deadline=trio.current_time() + bound_s)
-        self._handshakes.add(scope)
+        scope = trio.CancelScope()
         try:
+            if resumes_at:
+                await self._rests.over(resumes_at)
+            # No await until the scope is noted: a drain before has set `_draining`, a later finds the scope.
+            bound_s = SERVER_DRAIN_IDLE_S if self._draining.is_set() else TLS_HANDSHAKE_S
+            scope.deadline = trio.current_time() + bound_s
+            self._handshakes.add(scope)
             with scope:
                 await secured.do_handshake()
                 return secured
@@ -366,48 +382,6 @@ class Server:
             self._handshakes.discard(scope)
         await trio.aclose_forcefully(stream)
         return None
-
-
-def address_share(address: str) -> str:
-    """Key under which the server counts the open connections of an IP address.
-
-    Returns:
-        An IPv4 address itself; the first 64 bits of an IPv6 address in hex.
-    """
-    if ":" not in address:
-        return address
-    return socket.inet_pton(socket.AF_INET6, address.partition("%")[0])[:8].hex()
-
-
-def network_of(address: str) -> str:
-    """Network of an IP address, whose addresses one party is likely to have.
-
-    Returns:
-        The first 24 bits of an IPv4 address, e.g. `192.0.2`; the first 56 bits of an IPv6 address in hex.
-    """
-    if ":" not in address:
-        return address.rpartition(".")[0]
-    return socket.inet_pton(socket.AF_INET6, address.partition("%")[0])[:7].hex()
-
-
-def client_at(address: str) -> str:
-    """Return a peer's address as text; of an IPv4 address mapped into IPv6, the IPv4 address."""
-    mapped = address.removeprefix("::ffff:")
-    return address if ":" in mapped else mapped
-
-
-def canonical_address(text: str) -> str:
-    """Normalise an IP address to the text by which the server knows a client.
-
-    An IPv4 address that is mapped into IPv6 becomes the IPv4 address itself.
-
-    Raises:
-        ValueError: `text` is no IP address.
-    """
-    address = ip_address(text)
-    if isinstance(address, IPv6Address):
-        return str(address.ipv4_mapped or address)
-    return str(address)
 
 
 def _files_max() -> int:

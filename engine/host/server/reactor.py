@@ -1,7 +1,7 @@
 """Serve many plain connections in one task, on a private epoll whose descriptor trio awaits.
 
     epoll --ready--> a turn each: one read, its answers joined, one write --> epoll
-      TLS, a coroutine route, an upgrade, a fault, a last request, a short write --> promoted
+      TLS, a coroutine route, an upgrade, a fault, a last request, a short write, a rest --> promoted
 
 An optimisation of `connection` for connections that have so far asked plain routes only: no task, no
 cancel scope and no scheduler pass for each request. Any other need promotes the connection, once and for
@@ -32,7 +32,7 @@ import structlog
 import trio
 
 from ....codecs.http1 import Closed, Event, Phase, Request, RequestFault, ServerConnection
-from ....config.errors import RequestTimeout
+from ....config.errors import RateLimited, RequestTimeout
 from ....feeds.transport.lean_stream import is_readable
 from .connection import Waits
 from .exchange import Responder
@@ -63,8 +63,9 @@ class Promote(Protocol):
         http: ServerConnection,
         output: bytes,
         event: Event | None,
+        resumes_at: float,
     ) -> None:
-        """Continue to serve a connection: send `output`, then answer `event`, if any, then read.
+        """Continue to serve a connection: send `output`, rest, answer `event`, if any, then read.
 
         Args:
             connected: the connection's socket, which the callback then owns.
@@ -72,6 +73,7 @@ class Promote(Protocol):
             http: state of the HTTP parser.
             output: bytes not yet sent.
             event: event (such as a request) of `http` that is not answered yet.
+            resumes_at: end of the client's rest on trio's clock (see `rests`); 0 if it does not rest.
         """
         ...
 
@@ -85,6 +87,7 @@ class _Peer:
         deadline: time on trio's clock at which the wait for the client's next bytes times out.
         awaited: (phase of the HTTP parser, number of parsed requests) for which `deadline` was set, so that
             further bytes of the same request do not postpone `deadline`.
+        resumes_at: end of the client's rest on trio's clock (see `rests`); 0 if it does not rest.
         left_over: whether received requests may be unanswered, so that the next turn begins without a read.
         output: encoded answers of the latest turn that are not sent yet.
         event: event that the latest turn parsed, such as a request, and that the reactor cannot answer.
@@ -102,6 +105,7 @@ class _Peer:
         "left_over",
         "output",
         "receive",
+        "resumes_at",
         "send",
         "served",
         "socket",
@@ -117,6 +121,7 @@ class _Peer:
         self.awaited: tuple[Phase, int] = (http.phase, 0)
         self.output: list[bytes] = []
         self.event: Event | None = None
+        self.resumes_at = 0.0
         self.left_over = False
         self.served = False
         self.gone = False
@@ -292,6 +297,10 @@ class Reactor:
             event = None
             started, self._clock = self._clock, perf_counter()
             route.durations.add(self._clock - started)
+            if reply.status == RateLimited.status:
+                peer.resumes_at = exchange.rests.begin(peer.client)
+                if peer.resumes_at:
+                    break
             if self._clock >= self._turn_end or size >= _OUTPUT_BYTES_MAX:
                 peer.left_over = True
                 break
@@ -326,7 +335,7 @@ class Reactor:
         phase = http.phase
         if type(event) is Closed and not unsent:
             self._drop(peer)
-        elif unsent or event is not None or phase is _CLOSED:
+        elif unsent or event is not None or phase is _CLOSED or peer.resumes_at:
             # The task begins with the unsent bytes, then handles the event: answers keep their order.
             self._promote(peer, unsent, event)
         else:
@@ -372,7 +381,7 @@ class Reactor:
     def _promote(self, peer: _Peer, output: bytes, event: Event | None) -> None:
         self._forget(peer)
         self._exchange.counters.promoted += 1
-        self._hand_over(peer.socket, peer.client, peer.http, output, event)
+        self._hand_over(peer.socket, peer.client, peer.http, output, event, peer.resumes_at)
 
     def _drop(self, peer: _Peer) -> None:
         self._forget(peer)

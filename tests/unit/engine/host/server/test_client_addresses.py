@@ -2,7 +2,7 @@
 
 import pytest
 
-from cambist.engine.host.server.listener import address_share, client_at
+from cambist.engine.host.server.addresses import address_share, client_at
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,127 @@
+"""A client that was over its rate rests: its next request is read a little later, others' at once."""
+
+import pytest
+import trio
+import trio.testing
+
+from cambist.engine.host.server.rests import Rests
+from support.patience import PATIENCE_S, until
+from support.server.server_harness import GET, LAST_GET, Served, post, serving, statuses
+
+REST_S = "cambist.engine.host.server.rests.SERVER_REST_S"
+LIMITED = b"GET /limited HTTP/1.1\r\nHost: a\r\n\r\n"
+LAST_LIMITED = LIMITED.replace(b"Host: a", b"Host: a\r\nConnection: close")
+LONG_S = 100 * PATIENCE_S
+
+both = pytest.mark.parametrize("reactor", [False, True], ids=["task", "reactor"])
+
+
+async def answered(stream: trio.SocketStream, count: int) -> list[int]:
+    """The statuses of so many answers."""
+    received = b""
+    with trio.fail_after(PATIENCE_S):
+        while len(found := statuses(received)) < count:
+            received += await stream.receive_some(65_536)
+    return found
+
+
+async def is_unread(served: Served, stream: trio.SocketStream) -> bool:
+    """Whether a connection gets no answer while another address is served."""
+    with trio.CancelScope() as scope:
+        async with trio.open_nursery() as nursery:
+            received: list[bytes] = []
+
+            async def read() -> None:
+                received.append(await stream.receive_some(1))
+
+            nursery.start_soon(read)
+            async with await served.connect_from("127.0.0.2") as other:
+                for _ in range(20):
+                    await other.send_all(GET + post(b"/slow", b"x"))
+                    assert await answered(other, 2) == [200, 200]
+            scope.cancel()
+    return not received
+
+
+@both
+async def test_a_client_that_was_over_its_rate_is_read_later(
+    reactor: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(REST_S, LONG_S)
+    async with serving(reactor=reactor) as served:
+        async with await served.connect() as stream, await served.connect_from("127.0.0.3") as ahead:
+            await stream.send_all(LIMITED)
+            assert await answered(stream, 1) == [429]
+            await stream.send_all(GET)
+            assert await is_unread(served, stream)
+            await ahead.send_all(GET + LIMITED + GET)  # in one read
+            assert await answered(ahead, 2) == [200, 429]
+            assert await is_unread(served, ahead)
+            served.server.drain()
+            assert await answered(stream, 1) == [200], "a shutdown answers what has come"
+            assert await answered(ahead, 1) == [200]
+
+
+@both
+async def test_a_rest_ends(reactor: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(REST_S, 0.01)
+    async with serving(reactor=reactor) as served, await served.connect() as stream:
+        for _ in range(3):
+            await stream.send_all(LIMITED + GET + post(b"/slow", b"x"))
+            assert await answered(stream, 3) == [429, 200, 200]
+
+
+@both
+async def test_a_new_connection_of_an_address_that_rests_is_read_later(
+    reactor: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(REST_S, LONG_S)
+    async with serving(reactor=reactor) as served, await served.connect() as earlier:
+        await until(lambda: served.server.statistics().connections == 1)
+        with trio.fail_after(PATIENCE_S):
+            assert statuses(await served.converse(LAST_LIMITED)) == [429], "the last answer ends at once"
+        async with await served.connect() as stream:
+            await stream.send_all(GET)
+            assert await is_unread(served, stream)
+            await earlier.send_all(GET)
+            assert await answered(earlier, 1) == [200], "it was refused nothing"
+            served.server.drain()
+            assert await answered(stream, 1) == [200]
+
+
+@both
+async def test_a_proxys_connections_carry_many_clients_and_do_not_rest(
+    reactor: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(REST_S, LONG_S)
+    async with serving(reactor=reactor, proxies=["127.0.0.1"]) as served:
+        async with await served.connect() as stream:
+            await stream.send_all(LIMITED + GET + LIMITED)
+            assert await answered(stream, 3) == [429, 200, 429]
+        assert statuses(await served.converse(LAST_GET)) == [200]
+
+
+async def test_addresses_are_forgotten_when_their_rests_are_over(
+    monkeypatch: pytest.MonkeyPatch, autojump_clock: trio.testing.MockClock
+) -> None:
+    monkeypatch.setattr(REST_S, 4)
+    rests = Rests(frozenset({"192.0.2.1"}))
+    start = trio.current_time()
+    assert rests.begin("192.0.2.1") == 0
+    assert rests.begin("192.0.2.7") == start + 4
+    await trio.sleep(2)
+    assert rests.begin("2001:db8::1") == start + 6
+    assert rests.begin("192.0.2.7") == start + 6
+    assert rests.until("2001:db8::2") == start + 6, "one client has a /64"
+    assert rests.until("192.0.2.8") == 0
+    await trio.sleep(3)
+    assert len(rests) == 2
+    assert rests.until("192.0.2.7") == start + 6
+    await rests.over(rests.until("192.0.2.7"))
+    assert trio.current_time() == start + 6
+    assert rests.until("192.0.2.7") == 0
+    rests.begin("192.0.2.9")
+    assert len(rests) == 1
+    rests.end()
+    await rests.over(start + 1_000)
+    assert trio.current_time() == start + 6
