@@ -48,18 +48,21 @@ async def test_a_client_that_was_over_its_rate_is_read_later(
     reactor: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(REST_S, LONG_S)
-    async with serving(reactor=reactor) as served:
-        async with await served.connect() as stream, await served.connect_from("127.0.0.3") as ahead:
-            await stream.send_all(LIMITED)
-            assert await answered(stream, 1) == [429]
-            await stream.send_all(GET)
-            assert await is_unread(served, stream)
-            await ahead.send_all(GET + LIMITED + GET)  # in one read
-            assert await answered(ahead, 2) == [200, 429]
-            assert await is_unread(served, ahead)
-            served.server.drain()
-            assert await answered(stream, 1) == [200], "a shutdown answers what has come"
-            assert await answered(ahead, 1) == [200]
+    async with (
+        serving(reactor=reactor) as served,
+        await served.connect() as stream,
+        await served.connect_from("127.0.0.3") as ahead,
+    ):
+        await stream.send_all(LIMITED)
+        assert await answered(stream, 1) == [429]
+        await stream.send_all(GET)
+        assert await is_unread(served, stream)
+        await ahead.send_all(GET + LIMITED + GET)  # in one read
+        assert await answered(ahead, 2) == [200, 429]
+        assert await is_unread(served, ahead)
+        served.server.drain()
+        assert await answered(stream, 1) == [200], "a shutdown answers what has come"
+        assert await answered(ahead, 1) == [200]
 
 
 @both
@@ -107,11 +110,12 @@ async def test_addresses_are_forgotten_when_their_rests_are_over(
     monkeypatch.setattr(REST_S, 4)
     rests = Rests(frozenset({"192.0.2.1"}))
     start = trio.current_time()
-    assert rests.begin("192.0.2.1") == 0
-    assert rests.begin("192.0.2.7") == start + 4
+    assert rests.after(200, "192.0.2.7") == 0
+    assert rests.after(429, "192.0.2.1") == 0
+    assert rests.after(429, "192.0.2.7") == start + 4
     await trio.sleep(2)
-    assert rests.begin("2001:db8::1") == start + 6
-    assert rests.begin("192.0.2.7") == start + 6
+    assert rests.after(429, "2001:db8::1") == start + 6
+    assert rests.after(429, "192.0.2.7") == start + 6
     assert rests.until("2001:db8::2") == start + 6, "one client has a /64"
     assert rests.until("192.0.2.8") == 0
     await trio.sleep(3)
@@ -120,7 +124,7 @@ async def test_addresses_are_forgotten_when_their_rests_are_over(
     await rests.over(rests.until("192.0.2.7"))
     assert trio.current_time() == start + 6
     assert rests.until("192.0.2.7") == 0
-    rests.begin("192.0.2.9")
+    rests.after(429, "192.0.2.9")
     assert len(rests) == 1
     rests.end()
     await rests.over(start + 1_000)

@@ -8,8 +8,9 @@
 The run works in copies of the tree, one for each worker. A fault of a contract is compiled as `make
 contracts` compiles, together with the contracts that import its file; chains are embedded. A test that finds
 a fault runs again without the fault, and has to pass. Tests that do not end find a fault, too, if they end
-without it. `--files` draws from some sources alone. The compiler refuses some drawn mutants, and the next of the draw take their places. The exit code
-is 1 if the tests miss an attack, or kill less than 95 % of another list.
+without it. The compiler refuses some drawn mutants, and the next of the draw take their places. `--files`
+draws from some sources alone. The exit code is 1 if the tests miss an attack, or kill less than 95 % of
+another list.
 """
 
 import argparse

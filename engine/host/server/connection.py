@@ -38,7 +38,7 @@ from ....codecs.http1 import (
     ServerConnection,
     Upgrade,
 )
-from ....config.errors import HttpFault, RateLimited, RequestTimeout, ServiceUnavailable, WebSocketClosed
+from ....config.errors import HttpFault, RequestTimeout, ServiceUnavailable, WebSocketClosed
 from ....config.sections.server import ServerSettings
 from ....config.timeouts import SERVER_DRAIN_IDLE_S, SERVER_LINGER_S
 from ....feeds.transport.lean_stream import has_input
@@ -354,8 +354,7 @@ class Connection:
         else:
             await self._flush()
             reply = await self._await_reply(route.surface, cast("CoroutineHandler", route.coroutine), call)
-        if reply.status == RateLimited.status:
-            self._resumes_at = exchange.rests.begin(self._client)
+        self._resumes_at = exchange.rests.after(reply.status, self._client)
         if isinstance(reply, StreamReply):
             await self._answer_stream(route, call, reply, started)
             return
@@ -449,8 +448,7 @@ class Connection:
             route.check(call)
         except Exception as error:  # noqa: BLE001 - answered, and logged if it is our fault
             refusal = exchange.refusal(route.surface, error, call.request_id)
-            if refusal.status == RateLimited.status:
-                exchange.rests.begin(self._client)  # for the client's next connection
+            exchange.rests.after(refusal.status, self._client)  # for the client's next connection
             self._put(exchange.encode(route.surface, call, refusal, started, keep_alive=False))
             return
         await self._flush()

@@ -32,7 +32,7 @@ import structlog
 import trio
 
 from ....codecs.http1 import Closed, Event, Phase, Request, RequestFault, ServerConnection
-from ....config.errors import RateLimited, RequestTimeout
+from ....config.errors import RequestTimeout
 from ....feeds.transport.lean_stream import is_readable
 from .connection import Waits
 from .exchange import Responder
@@ -297,11 +297,8 @@ class Reactor:
             event = None
             started, self._clock = self._clock, perf_counter()
             route.durations.add(self._clock - started)
-            if reply.status == RateLimited.status:
-                peer.resumes_at = exchange.rests.begin(peer.client)
-                if peer.resumes_at:
-                    break
-            if self._clock >= self._turn_end or size >= _OUTPUT_BYTES_MAX:
+            peer.resumes_at = exchange.rests.after(reply.status, peer.client)
+            if peer.resumes_at or self._clock >= self._turn_end or size >= _OUTPUT_BYTES_MAX:
                 peer.left_over = True
                 break
         else:

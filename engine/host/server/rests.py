@@ -11,6 +11,7 @@ requests of many clients, and does not rest.
 
 import trio
 
+from ....config.errors import RateLimited
 from ....config.timeouts import SERVER_REST_S
 from .addresses import address_share
 
@@ -31,9 +32,13 @@ class Rests:
         """Number of addresses in memory."""
         return len(self._until)
 
-    def begin(self, client: str) -> float:
-        """Note that a client was refused; return the end of its rest on trio's clock, 0 for a proxy."""
-        if client in self._proxies:
+    def after(self, status: int, client: str) -> float:
+        """End of the rest, on trio's clock, that an answer to a client begins; 0 for none.
+
+        Args:
+            status: status of the answer; 429 begins a rest, unless the client is a trusted proxy.
+        """
+        if status != RateLimited.status or client in self._proxies:
             return 0.0
         now = trio.current_time()
         rests = self._until
