@@ -12,6 +12,7 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import partial
+from itertools import dropwhile
 from pathlib import Path
 from typing import Any
 
@@ -41,10 +42,10 @@ def up(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Devnet]:
         yield process
 
 
-def run(up: Devnet, folder: Path, *command: str, account: int = 1) -> Any:
+def run(up: Devnet, folder: Path, *command: str, account: int = 1, chain: str = "31337") -> Any:
     """JSON that a trader's command prints at the end."""
-    node = up.told["chains"]["31337"]
-    where = ["--venue", up.told["venue"], "--chain", "31337", "--rpc", node, "--key", "env:TRADER_KEY"]
+    node = up.told["chains"][chain]
+    where = ["--venue", up.told["venue"], "--chain", chain, "--rpc", node, "--key", "env:TRADER_KEY"]
     done = subprocess.run(
         cambist(*command, *where, "--yes", "--json", folder=folder),
         capture_output=True,
@@ -109,12 +110,29 @@ def test_the_printed_module_trades_with_ethers(up: Devnet, tmp_path: Path) -> No
 def test_a_swap_an_order_and_an_order_to_the_other_chain(up: Devnet, tmp_path: Path) -> None:
     run(up, tmp_path, "swap", "WETH", "WBTC", "4")
     run(up, tmp_path, "order", "swap", "WETH", "USDC", "1.5")
-    far = "--to-chain", "31338", "--to-rpc", up.told["chains"]["31338"], "--via", "USDC"
-    run(up, tmp_path, "order", "swap", "WETH", "USDC", "0.5", *far)
-    owner = up.told["accounts"][1]["address"]
-    orders = ask(up, f"/v2/delta/orders?userAddress={owner}")["data"]
-    assert [order["status"] for order in orders] == ["COMPLETED"] * 2
-    assert sorted(order["output"]["chainId"] for order in orders) == [31_337, 31_338]
+    run(up, tmp_path, "order", "swap", "WETH", "USDC", "0.5", *to_chain(up, "31338", "USDC"))
+    assert ends_of(up, account=1) == {(31_337, 31_337, "COMPLETED"), (31_337, 31_338, "COMPLETED")}
+
+
+def test_the_second_chain_trades_and_bridges_carry_back(up: Devnet, tmp_path: Path) -> None:
+    def trade(*command: str) -> None:
+        run(up, tmp_path, *command, account=3, chain="31338")
+
+    trade("swap", "WETH", "USDC", "1")
+    trade("order", "swap", "WETH", "USDC", "0.5")
+    trade("order", "swap", "USDC", "WETH", "500", *to_chain(up, "31337", "WETH"))
+    assert ends_of(up, account=3) == {(31_338, 31_338, "COMPLETED"), (31_338, 31_337, "COMPLETED")}
+
+
+def to_chain(up: Devnet, chain: str, token: str) -> tuple[str, ...]:
+    """Options by which a token reaches another chain through a bridge."""
+    return "--to-chain", chain, "--to-rpc", up.told["chains"][chain], "--via", token
+
+
+def ends_of(up: Devnet, account: int) -> set[tuple[int, int, str]]:
+    """Chains from and to which an account's orders lead, and their statuses."""
+    orders = ask(up, f"/v2/delta/orders?userAddress={up.told['accounts'][account]['address']}")["data"]
+    return {(order["input"]["chainId"], order["output"]["chainId"], order["status"]) for order in orders}
 
 
 def test_any_page_may_use_the_venue(up: Devnet) -> None:
@@ -191,6 +209,13 @@ def test_a_check_as_json_names_each_fact_and_what_is_wrong(up: Devnet, tmp_path:
 
 
 @pytest.mark.needs("pyrevm")  # an anvil writes its state only when it ends in good order
+def test_a_folder_of_settings_is_written_again_for_new_chains(tmp_path: Path) -> None:
+    for _ in range(2):
+        with upped(tmp_path, "--write", str(tmp_path / "roles")) as up:
+            run(up, tmp_path, "order", "swap", "WETH", "USDC", "1.5")
+            assert len(ends_of(up, account=1)) == 1
+
+
 def test_a_folder_keeps_chains_and_orders_over_kills(tmp_path: Path) -> None:
     state = tmp_path / "state"
     with upped(tmp_path, "--state", str(state)) as up:
@@ -268,7 +293,7 @@ def test_a_maker_of_under_forty_lines_sells_to_traders(tmp_path: Path) -> None:
         settings = Path(up.told["settings"]["alpha"])
         lines = settings.read_text(encoding="utf-8").splitlines()
         at = lines.index('price_source = "random_walk"')
-        kept = [line for line in lines[at + 1 :] if not line.startswith("price_options")]
+        kept = [*dropwhile(lambda line: line.startswith("price_options"), lines[at + 1 :])]
         settings.write_text("\n".join([*lines[:at], *prices, *kept]), encoding="utf-8")
         shutil.copy(kit, settings.parent)
         with role_apart(up, "alpha", "maker", "serve"):

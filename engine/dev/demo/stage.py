@@ -338,7 +338,10 @@ def _planned(layout: Layout) -> Layout:
     """The layout of `cambist up` with prices from files, and with longer time limits for a busy machine."""
     return replace(
         layout,
-        makers={name: replace(plan, prices=_STATIC) for name, plan in layout.makers.items()},
+        makers={
+            name: replace(plan, prices=_STATIC, far_pairs=(), far_prices="")
+            for name, plan in layout.makers.items()
+        },
         bridges={"across": f"fill_within_s = {FILL_WITHIN_S}", "cctp": 'tier = "fast"'},
         stale_s=_STALE_S,
         venue=layout.venue + _PATIENT.format(role="venue") + _ROUND,

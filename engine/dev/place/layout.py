@@ -1,7 +1,8 @@
 """Settings files of a venue, market makers and agents on a devnet, as their operators would write them. Pure.
 
 A `Layout` describes the roles; `maker_text`, `agent_text` and `venue_text` generate a role's settings file.
-The venue serves the second chain too, to which bridges carry tokens; makers and agents serve only the first.
+The venue serves the second chain too, to which bridges carry tokens, and so do the makers that have pairs
+there and the agents that trade with them.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -22,11 +23,13 @@ _SHARE_DECIMALS = 18
 
 _STABLE = frozenset({"USDC", "DAI", "USDT"})
 
-_CHAIN = """
+_SERVER = """
 state_dir = "."
 [server]
 port = {port}
-{server}[chains.{chain_id}]
+{server}"""
+_CHAIN = """
+[chains.{chain_id}]
 name = "devnet"
 """
 _NODE = """
@@ -34,12 +37,14 @@ _NODE = """
 urls = ["{url}"]
 ws_urls = ["{ws_url}"]
 """
+_MAKER_KEY = """
+[keys.maker]
+source = "env:{NAME}_KEY"
+policy.contracts = [{contracts}]
+"""
 _MAKER = """
 rfq = true
 rfq_contract = "{rfq}"
-[keys.maker]
-source = "env:{NAME}_KEY"
-policy.contracts = ["{chain_id}:{rfq}"]
 [maker.chains.{chain_id}]
 key = "maker"
 node_url = "{url}"
@@ -90,14 +95,15 @@ credentials = {{ domain = "{asker}", access_key = "key-1", secret = "env:{SECRET
 _ASKED_MAKER = """
 [{role}.makers.{maker}]
 credentials = {{ domain = "{asker}", access_key = "key-1", secret = "env:{SECRET}" }}
+"""
+_ASKED_CHAIN = """
 [{role}.makers.{maker}.chains.{chain_id}]
 url = "http://127.0.0.1:{port}/{chain_id}"
 prices_every_s = 0.2
 stale_s = {stale_s}
 """
 _FAR_CHAIN = """
-[chains.{chain_id}]
-name = "devnet"
+market = {market}
 delta = true
 cctp_domain = {domain}
 wallet_url = "{url}"
@@ -135,14 +141,23 @@ class MakerPlan(Struct, frozen=True):
     """Settings of one market maker in a `Layout`, which is a venue, makers and agents on a devnet.
 
     Attributes:
-        pairs: pairs that the maker quotes, such as `WETH/USDC`.
+        pairs: pairs that the maker quotes on the first chain, such as `WETH/USDC`.
         prices: TOML lines of the maker's price source, for the table [maker.chains.ID] of its settings file.
+        far_pairs, far_prices: likewise, on the second chain; empty if the maker does not serve it.
         is_streaming: whether venue and agents read the maker's prices from its WebSocket instead of by polls.
     """
 
     pairs: Sequence[str]
     prices: str
+    far_pairs: Sequence[str] = ()
+    far_prices: str = ""
     is_streaming: bool = False
+
+    def on(self, chain: RunningChain) -> tuple[Sequence[str], str]:
+        """Pairs and price source on a chain; empty if the maker does not serve it."""
+        return (
+            (self.far_pairs, self.far_prices) if chain.chain_id == FAR_CHAIN_ID else (self.pairs, self.prices)
+        )
 
 
 class Layout(Struct, frozen=True):
@@ -180,6 +195,12 @@ class Layout(Struct, frozen=True):
         """Names of the roles that sign requests to a maker: the venue, and agents."""
         return (VENUE, *(agent for agent, makers in self.agents.items() if maker in makers))
 
+    def chains_of(self, makers: Iterable[str]) -> list[RunningChain]:
+        """Chains on which one of these makers quotes a pair."""
+        return [
+            chain for chain in (self.near, self.far) if any(self.makers[name].on(chain)[0] for name in makers)
+        ]
+
     def secrets(self) -> tuple["Shared", ...]:
         """List the pairs of roles that share a secret."""
         of_makers = [Shared(asker, maker) for maker in self.makers for asker in self.askers_of(maker)]
@@ -205,41 +226,56 @@ class Shared(Struct, frozen=True):
 
 def maker_text(layout: Layout, name: str) -> str:
     """Generate the settings file (TOML) of a market maker."""
-    plan, near = layout.makers[name], layout.near
-    text = (_CHAIN + _MAKER).format(
-        chain_id=CHAIN_ID,
-        NAME=name.upper(),
-        port=layout.ports[name],
-        server="",
-        url=near.url,
-        rfq=to_hex(near.at("rfq")),
-        executor=to_hex(near.at("executor")),
-        stale_s=layout.stale_s,
-        prices=plan.prices,
-    )
-    for symbol in layout.tokens:
-        text += _MAKER_LISTING.format(
-            chain_id=CHAIN_ID, symbol=symbol, address=to_hex(near.at(symbol)), decimals=near.decimals(symbol)
-        )
-    for pair in plan.pairs:
-        base, quote = pair.split("/")
-        text += _MAKER_PAIR.format(chain_id=CHAIN_ID, pair=pair, base=base, quote=quote)
+    chains = layout.chains_of([name])
+    contracts = ", ".join(f'"{chain.chain_id}:{to_hex(chain.at("rfq"))}"' for chain in chains)
+    text = _SERVER.format(port=layout.ports[name], server="")
+    text += _MAKER_KEY.format(NAME=name.upper(), contracts=contracts)
+    text += "".join(_maker_chain(layout, layout.makers[name], chain) for chain in chains)
     return text + _asked_by(name, layout.askers_of(name))
+
+
+def _maker_chain(layout: Layout, plan: MakerPlan, chain: RunningChain) -> str:
+    pairs, prices = plan.on(chain)
+    text = (_CHAIN + _MAKER).format(
+        chain_id=chain.chain_id,
+        url=chain.url,
+        rfq=to_hex(chain.at("rfq")),
+        executor=to_hex(chain.at("executor")),
+        stale_s=layout.stale_s,
+        prices=prices,
+    )
+    for symbol in _served(layout, chain):
+        text += _MAKER_LISTING.format(
+            chain_id=chain.chain_id,
+            symbol=symbol,
+            address=to_hex(chain.at(symbol)),
+            decimals=chain.decimals(symbol),
+        )
+    for pair in pairs:
+        base, quote = pair.split("/")
+        text += _MAKER_PAIR.format(chain_id=chain.chain_id, pair=pair, base=base, quote=quote)
+    return text
 
 
 def agent_text(layout: Layout, name: str) -> str:
     """Generate the settings file (TOML) of an agent."""
-    text = _CHAIN.format(chain_id=CHAIN_ID, port=layout.ports[name], server="") + "delta = true\n"
-    text += _NODE.format(chain_id=CHAIN_ID, url=layout.near.url, ws_url=layout.near.ws_url)
+    makers = layout.agents[name]
+    chains = layout.chains_of(makers)
+    text = _SERVER.format(port=layout.ports[name], server="")
+    for chain in chains:
+        text += (_CHAIN + "delta = true\n" + _NODE).format(
+            chain_id=chain.chain_id, url=chain.url, ws_url=chain.ws_url
+        )
     text += _AGENT.format(name=name) + layout.agent
-    text += _asked_makers("agent", name, layout, layout.agents[name])
-    return text + _asked_by(name, (VENUE,)) + _listings(layout.near, layout.tokens)
+    text += _asked_makers("agent", name, layout, makers)
+    listings = "".join(_listings(chain, _served(layout, chain)) for chain in chains)
+    return text + _asked_by(name, (VENUE,)) + listings
 
 
 def venue_text(layout: Layout) -> str:
     """Generate the settings file (TOML) of the venue."""
     near = layout.near
-    text = (_CHAIN + _VENUE + _NODE + _STRATEGY + _VENUE_KEYS).format(
+    text = (_SERVER + _CHAIN + _VENUE + _NODE + _STRATEGY + _VENUE_KEYS).format(
         chain_id=CHAIN_ID,
         port=layout.ports[VENUE],
         server=layout.server,
@@ -254,7 +290,7 @@ def venue_text(layout: Layout) -> str:
         secret = Shared(VENUE, agent).name
         text += _VENUE_AGENT.format(agent=agent, port=layout.ports[agent], asker=VENUE, SECRET=secret)
     shares = _listing(CHAIN_ID, near.at("vault"), SHARES, _SHARE_DECIMALS)
-    return text + _listings(near, layout.tokens) + shares + _far_chain(layout)
+    return text + _listings(near, _served(layout, near)) + shares + _far_chain(layout)
 
 
 def _asked_by(name: str, askers: Iterable[str]) -> str:
@@ -271,18 +307,19 @@ def _asked_makers(role: str, asker: str, layout: Layout, makers: Iterable[str]) 
     text = ""
     for maker in makers:
         port = layout.ports[maker]
-        text += _ASKED_MAKER.format(
-            role=role,
-            maker=maker,
-            asker=asker,
-            SECRET=Shared(asker, maker).name,
-            port=port,
-            chain_id=CHAIN_ID,
-            stale_s=layout.stale_s,
-        )
-        if layout.makers[maker].is_streaming:
-            text += f'ws_url = "ws://127.0.0.1:{port}/{CHAIN_ID}/ws"\n'
+        text += _ASKED_MAKER.format(role=role, maker=maker, asker=asker, SECRET=Shared(asker, maker).name)
+        for chain in layout.chains_of([maker]):
+            text += _ASKED_CHAIN.format(
+                role=role, maker=maker, port=port, chain_id=chain.chain_id, stale_s=layout.stale_s
+            )
+            if layout.makers[maker].is_streaming:
+                text += f'ws_url = "ws://127.0.0.1:{port}/{chain.chain_id}/ws"\n'
     return text
+
+
+def _served(layout: Layout, chain: RunningChain) -> Sequence[str]:
+    """Symbols of the tokens that are traded on a chain."""
+    return layout.bridged if chain.chain_id == FAR_CHAIN_ID else layout.tokens
 
 
 def _listings(chain: RunningChain, symbols: Iterable[str]) -> str:
@@ -305,10 +342,16 @@ def _far_chain(layout: Layout) -> str:
     """Generate the TOML tables of the second chain, and of the bridges between both chains."""
     near, far = layout.near, layout.far
     domain = devnet_domain(FAR_CHAIN_ID)
-    text = (_FAR_CHAIN + _NODE).format(chain_id=FAR_CHAIN_ID, url=far.url, ws_url=far.ws_url, domain=domain)
+    text = (_CHAIN + _FAR_CHAIN + _NODE).format(
+        chain_id=FAR_CHAIN_ID,
+        url=far.url,
+        ws_url=far.ws_url,
+        domain=domain,
+        market="true" if far in layout.chains_of(layout.makers) else "false",
+    )
     for name, option in layout.bridges.items():
         text += _BRIDGE.format(name=name, url=layout.bridge_url, stale_s=layout.stale_s, option=option)
         for symbol in layout.bridged if name == "across" else ("USDC",):
             ends = {"near": CHAIN_ID, "here": to_hex(near.at(symbol)), "far": FAR_CHAIN_ID}
             text += _CARRIED.format(name=name, there=to_hex(far.at(symbol)), **ends)
-    return text + _listings(far, layout.bridged)
+    return text + _listings(far, _served(layout, far))

@@ -21,6 +21,7 @@ from ...host.process.clock import WallClock
 from ...roles.agent.app import AgentApp, opened_agent
 from ...roles.maker.app import MakerApp
 from ...roles.venue.app import VenueApp, opened_venue
+from ...trade.served.served_chain import NO_BOOK
 from .layout import VENUE, Layout, agent_text, maker_text, venue_text
 
 SETTINGS_FILE = "settings.toml"
@@ -59,7 +60,8 @@ class RunningRoles(Struct, frozen=True):
         if not self.venue:
             return False
         known = sum(1 for place in self.venue.chains.values() for _ in place.index.books())
-        return known < books or bool(self.venue.not_ready())
+        # A chain whose makers all run elsewhere has no book yet: `books` counts those that are waited for.
+        return known < books or any(not reason.endswith(NO_BOOK) for reason in self.venue.not_ready())
 
 
 def new_secrets(layout: Layout, keys: Mapping[str, SigningKey]) -> dict[str, str]:

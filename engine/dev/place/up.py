@@ -1,10 +1,10 @@
 """`cambist up`: two chains with bridges, three makers with moving prices, two agents and a venue.
 
-    alpha    WETH/USDC and WBTC/USDC, over a WebSocket
-    beta     WETH/USDC and DAI/USDC
+    alpha    WETH/USDC and WBTC/USDC, over a WebSocket; on the second chain WETH/USDC
+    beta     WETH/USDC and DAI/USDC; on the second chain WETH/USDC
     gamma    WBTC/USDC and DAI/USDC
-    rapid    agent that trades with all makers
-    plain    agent that trades with beta alone
+    rapid    agent that trades with all makers, on both chains
+    plain    agent that trades with beta alone, on both chains
 
 The makers' prices walk at random by the same seed, and so move together. Each role is opened from its
 settings file in the folder; a role that is left out can run in a process of its own, from the same file.
@@ -29,6 +29,7 @@ from ....crypto.secp256k1 import SigningKey
 from ...chain.port import DevChain
 from ...host.process.clock import WallClock
 from ...roles.maker.quoting.memory import QUOTES
+from ...store.process.place import FILE_NAME
 from ..bridge.devnet_bridge import DevnetBridge
 from ..devnet.bridge_places import approve_all
 from ..devnet.serve import DevnetOptions, RunningChain, listening, mine_regularly, running_chain
@@ -43,6 +44,7 @@ TRADERS = slice(2, 7)
 _RELAYER = 1
 _MAKER_ACCOUNTS = slice(7, 10)
 _TOKENS = ("WETH", "USDC", "WBTC", "DAI")
+_BRIDGED = ("USDC", "WETH")
 _STALE_S = 60
 _ROLES_FROM = 101  # port of the first maker, above the venue's
 _PAIRS = {
@@ -56,6 +58,8 @@ _QUOTED = {
     "gamma": {"WBTC/USDC": 6, "DAI/USDC": 4},
 }
 """Name of a maker -> its pairs -> distance between best bid and best ask in basis points."""
+_QUOTED_FAR = {"alpha": {"WETH/USDC": 5}, "beta": {"WETH/USDC": 7}}
+"""Likewise, on the second chain."""
 AGENTS = {"rapid": ("alpha", "beta", "gamma"), "plain": ("beta",)}
 ROLES = (VENUE, *_QUOTED, *AGENTS)
 """Names of the roles; the first is the venue."""
@@ -169,12 +173,14 @@ async def running_up(
             ports = {name: listener.getsockname()[1] for name, listener in listeners.items()}
             url = f"http://127.0.0.1:{bridges.getsockname()[1]}"
             layout = planned(up_layout(near[1], far[1], url, ports))
-            await _approve(near[0], near[1], keys)
+            await _approve(near, far, keys)
             # Only now: it ends automine, and each transaction above would then wait for the next block.
             if wanted.block_time_s:
                 for chain, _ in (near, far):
                     nursery.start_soon(mine_regularly, chain, wanted.block_time_s)
             write_roles(layout, wanted.folder)
+            if not wanted.is_kept:
+                _forget_orders(wanted.folder)
             _forget_quotes(wanted.folder)
             variables = _secrets(wanted, layout, keys)  # no others: they could override a role's settings
             here = {name: listener for name, listener in listeners.items() if name not in wanted.without}
@@ -182,7 +188,8 @@ async def running_up(
                 listeners[name].close()
             roles = running_roles(layout, wanted.folder, variables, clock, here, store_in_process=True)
             async with roles as running:
-                await running.ready(sum(len(_QUOTED[name]) for name in running.makers))
+                plans = (layout.makers[name] for name in running.makers)
+                await running.ready(sum(len(plan.pairs) + len(plan.far_pairs) for plan in plans))
                 yield UpPlace(
                     layout=layout,
                     keys=keys,
@@ -206,12 +213,18 @@ def up_layout(near: RunningChain, far: RunningChain, bridge_url: str, ports: Map
         bridge_url=bridge_url,
         tokens=_TOKENS,
         makers={
-            name: MakerPlan(tuple(pairs), _prices(pairs), is_streaming=name == "alpha")
+            name: MakerPlan(
+                pairs=tuple(pairs),
+                prices=_prices(pairs),
+                far_pairs=tuple(far := _QUOTED_FAR.get(name, {})),
+                far_prices=_prices(far),
+                is_streaming=name == "alpha",
+            )
             for name, pairs in _QUOTED.items()
         },
         agents=AGENTS,
         bridges={"across": "", "cctp": 'tier = "fast"'},
-        bridged=("USDC", "WETH"),
+        bridged=_BRIDGED,
         ports=ports,
         stale_s=_STALE_S,
         server='cors_origins = ["*"]\n',
@@ -258,14 +271,17 @@ def _listeners(owned: ExitStack, wanted: UpOptions) -> dict[str, Socket]:
     }
 
 
-async def _approve(chain: DevChain, running: RunningChain, keys: tuple[SigningKey, ...]) -> None:
-    """Approve the RFQ contract for the makers' tokens, and Delta and the Router for the traders'."""
-    tokens = [running.at(symbol) for symbol in _TOKENS]
+async def _approve(
+    near: tuple[DevChain, RunningChain], far: tuple[DevChain, RunningChain], keys: tuple[SigningKey, ...]
+) -> None:
+    """Approve the RFQ contracts for the makers' tokens, and Delta and the Router for the traders'."""
     async with trio.open_nursery() as nursery:
-        for key in keys[_MAKER_ACCOUNTS]:
-            nursery.start_soon(approve_all, chain, key, running.at("rfq"), tokens)
-        for key in keys[TRADERS]:
-            nursery.start_soon(_approve_trader, chain, running, key, tokens)
+        for (chain, running), symbols in ((near, _TOKENS), (far, _BRIDGED)):
+            tokens = [running.at(symbol) for symbol in symbols]
+            for key in keys[_MAKER_ACCOUNTS]:
+                nursery.start_soon(approve_all, chain, key, running.at("rfq"), tokens)
+            for key in keys[TRADERS]:
+                nursery.start_soon(_approve_trader, chain, running, key, tokens)
 
 
 async def _approve_trader(
@@ -297,6 +313,12 @@ def _secrets(wanted: UpOptions, layout: Layout, keys: tuple[SigningKey, ...]) ->
     except (OSError, ValueError) as error:
         raise ConfigError(str(path), f"cannot be used: {error}") from None
     return found
+
+
+def _forget_orders(folder: Path) -> None:
+    """Remove the venue's database, whose orders and blocks are of chains that are gone."""
+    for path in (folder / VENUE).glob(f"{FILE_NAME}*"):
+        path.unlink()
 
 
 def _forget_quotes(folder: Path) -> None:

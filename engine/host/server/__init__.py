@@ -2,7 +2,7 @@
 
 In: accepted sockets and a table of routes. Out: answers, streams, WebSockets; a line of the access log for
     each of them.
-Reading order: `addresses`, `routing`, `rests`, `exchange`, `gate`, `listener`, `reactor`, `connection`,
+Reading order: `addresses`, `routing`, `pauses`, `exchange`, `gate`, `listener`, `reactor`, `connection`,
     `turns`, `streaming`, `assets`, `access_log`.
 """
 

@@ -1,7 +1,7 @@
 """Serve one connection in a task of its own, with all of HTTP/1.1 that the server offers.
 
     read --events--> answer in order --joined--> write --all written--> read
-                                              --an answer is 429--> write, rest (see `rests`) --> go on
+                                              --an answer is 429--> write, pause (see `pauses`) --> go on
       last request, fault, end of input, time-out, drain --> send any last answer, read on a while, close
 
 The task does not read while an answer is unsent, so that a connection holds at most one read, one request and
@@ -120,7 +120,7 @@ class Connection:
             None for a new connection.
         output: bytes to send first: answers to earlier requests of the connection.
         event: event (such as a request) that `http` has parsed and that is not answered yet, if any.
-        resumes_at: end of the client's rest on trio's clock (see `rests`); 0 if it does not rest.
+        resumes_at: end of the client's pause on trio's clock (see `pauses`); 0 if it does not pause.
     """
 
     def __init__(
@@ -198,7 +198,7 @@ class Connection:
             await self._turns.take()
         while True:
             if self._resumes_at and self._http.phase is not CLOSED:
-                await self._rest()
+                await self._pause()
             event = self._ahead or self._http.next_event()
             self._ahead = None
             if event is None:
@@ -221,11 +221,11 @@ class Connection:
                 self._ended = True
                 return
 
-    async def _rest(self) -> None:
-        """Send the answers, and wait for the end of the client's rest."""
+    async def _pause(self) -> None:
+        """Send the answers, and wait for the end of the client's pause."""
         await self._flush()
         self._turns.end()
-        await self._exchange.rests.over(self._resumes_at)
+        await self._exchange.pauses.over(self._resumes_at)
         self._resumes_at = 0.0
         await self._turns.take()
 
@@ -354,7 +354,7 @@ class Connection:
         else:
             await self._flush()
             reply = await self._await_reply(route.surface, cast("CoroutineHandler", route.coroutine), call)
-        self._resumes_at = exchange.rests.after(reply.status, self._client)
+        self._resumes_at = exchange.pauses.after(reply.status, self._client)
         if isinstance(reply, StreamReply):
             await self._answer_stream(route, call, reply, started)
             return
@@ -448,7 +448,7 @@ class Connection:
             route.check(call)
         except Exception as error:  # noqa: BLE001 - answered, and logged if it is our fault
             refusal = exchange.refusal(route.surface, error, call.request_id)
-            exchange.rests.after(refusal.status, self._client)  # for the client's next connection
+            exchange.pauses.after(refusal.status, self._client)  # for the client's next connection
             self._put(exchange.encode(route.surface, call, refusal, started, keep_alive=False))
             return
         await self._flush()

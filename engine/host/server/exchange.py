@@ -15,7 +15,7 @@ from msgspec import Struct
 from ....codecs.http1 import Bodies, Http1Limits, Request, encode_response, encode_stream_head
 from ....config.errors import CambistError, HttpFault, InternalError, RequestError
 from .access_log import AccessLog
-from .rests import Rests
+from .pauses import Pauses
 from .routing import HttpCall, PlainHandler, Reply, RouteGroup, Router, StreamReply
 
 _log = structlog.get_logger("cambist.server")
@@ -60,11 +60,11 @@ class Responder:
         wall_ms: wall clock, Unix milliseconds.
         access_log: log that gets an entry for each answer; None for no access log.
         bodies_bytes_max: most bytes of request bodies held at a time, of all connections together.
-        rests: rests of clients that ask beyond their rate.
+        pauses: pauses of clients that ask beyond their rate.
 
     Attributes:
         bodies: memory budget of the request bodies of all connections.
-        rests: rests of clients that ask beyond their rate.
+        pauses: pauses of clients that ask beyond their rate.
     """
 
     def __init__(
@@ -74,14 +74,14 @@ class Responder:
         wall_ms: Callable[[], int],
         access_log: AccessLog | None,
         bodies_bytes_max: int,
-        rests: Rests,
+        pauses: Pauses,
     ) -> None:
         self.router = router
         self.limits = limits
         least = router.body_bytes_min(limits.body_bytes_max)
         self.bodies = Bodies(bodies_bytes_max, self._body_bytes_max, least)
         self.counters = Counters()
-        self.rests = rests
+        self.pauses = pauses
         self.wall_ms = wall_ms
         self._log_entry = access_log.add if access_log else None
         self._id_start = f"{token_hex(4)}-"

@@ -11,7 +11,7 @@ After `drain_s` the server cuts off the connections that are left.
 A TLS handshake costs a millisecond: each of its steps waits for a turn, as does all work of a connection's
 task (see `turns`).
 
-A client that was refused for its rate rests, and so do its new connections: see `rests`.
+A client that was refused for its rate pauses, and so do its new connections: see `pauses`.
 
 A connection that says nothing costs its owner nothing. A network may therefore have as many connections as
 are still free: those that take all they can leave room for a client from elsewhere, however many they are.
@@ -49,8 +49,8 @@ from .access_log import AccessLog
 from .addresses import address_share, canonical_address, client_at, network_of
 from .connection import Connection, Waits
 from .exchange import Counters, Responder
+from .pauses import Pauses
 from .reactor import HAS_EPOLL, Reactor
-from .rests import Rests
 from .routing import Router
 from .turns import PacedStream, Turns
 
@@ -97,9 +97,9 @@ class Server:
         self._settings = settings
         self._waits = Waits.of(settings)
         self._proxies = frozenset(map(canonical_address, proxies))
-        self._rests = Rests(self._proxies)
+        self._pauses = Pauses(self._proxies)
         self._exchange = Responder(
-            router, limits, wall_ms, access_log, settings.bodies_bytes_max, self._rests
+            router, limits, wall_ms, access_log, settings.bodies_bytes_max, self._pauses
         )
         self._turns = Turns()
         self._connections_max = settings.connections_max
@@ -179,7 +179,7 @@ class Server:
     async def _await_drain(self, accepting: trio.CancelScope) -> None:
         await self._draining.wait()
         accepting.cancel()
-        self._rests.end()
+        self._pauses.end()
 
     # --- Accepting ----------------------------------------------------------------------------------
 
@@ -235,7 +235,7 @@ class Server:
         if client not in self._proxies:
             self._by_address[address_share(client)] += 1
             self._by_network[network_of(client)] += 1
-        resumes_at = self._rests.until(client)
+        resumes_at = self._pauses.until(client)
         if self._reactor and isinstance(peer, socket.socket) and not resumes_at:
             try:
                 self._reactor.adopt(peer, client)
@@ -352,7 +352,7 @@ class Server:
         """Return the stream that carries HTTP: `stream` itself, or a TLS stream on it after the handshake.
 
         Args:
-            resumes_at: end of the client's rest, which comes before a handshake; 0 if it does not rest.
+            resumes_at: end of the client's pause, which comes before a handshake; 0 if it does not pause.
 
         Returns:
             The stream; None if the handshake failed or took too long. `stream` is then closed.
@@ -365,7 +365,7 @@ class Server:
         scope = trio.CancelScope()
         try:
             if resumes_at:
-                await self._rests.over(resumes_at)
+                await self._pauses.over(resumes_at)
             # No await until the scope is noted: a drain before has set `_draining`, a later finds the scope.
             bound_s = SERVER_DRAIN_IDLE_S if self._draining.is_set() else TLS_HANDSHAKE_S
             scope.deadline = trio.current_time() + bound_s

@@ -1,7 +1,7 @@
 """Serve many plain connections in one task, on a private epoll whose descriptor trio awaits.
 
     epoll --ready--> a turn each: one read, its answers joined, one write --> epoll
-      TLS, a coroutine route, an upgrade, a fault, a last request, a short write, a rest --> promoted
+      TLS, a coroutine route, an upgrade, a fault, a last request, a short write, a pause --> promoted
 
 An optimisation of `connection` for connections that have so far asked plain routes only: no task, no
 cancel scope and no scheduler pass for each request. Any other need promotes the connection, once and for
@@ -65,7 +65,7 @@ class Promote(Protocol):
         event: Event | None,
         resumes_at: float,
     ) -> None:
-        """Continue to serve a connection: send `output`, rest, answer `event`, if any, then read.
+        """Continue to serve a connection: send `output`, pause, answer `event`, if any, then read.
 
         Args:
             connected: the connection's socket, which the callback then owns.
@@ -73,7 +73,7 @@ class Promote(Protocol):
             http: state of the HTTP parser.
             output: bytes not yet sent.
             event: event (such as a request) of `http` that is not answered yet.
-            resumes_at: end of the client's rest on trio's clock (see `rests`); 0 if it does not rest.
+            resumes_at: end of the client's pause on trio's clock (see `pauses`); 0 if it does not pause.
         """
         ...
 
@@ -87,7 +87,7 @@ class _Peer:
         deadline: time on trio's clock at which the wait for the client's next bytes times out.
         awaited: (phase of the HTTP parser, number of parsed requests) for which `deadline` was set, so that
             further bytes of the same request do not postpone `deadline`.
-        resumes_at: end of the client's rest on trio's clock (see `rests`); 0 if it does not rest.
+        resumes_at: end of the client's pause on trio's clock (see `pauses`); 0 if it does not pause.
         left_over: whether received requests may be unanswered, so that the next turn begins without a read.
         output: encoded answers of the latest turn that are not sent yet.
         event: event that the latest turn parsed, such as a request, and that the reactor cannot answer.
@@ -297,7 +297,7 @@ class Reactor:
             event = None
             started, self._clock = self._clock, perf_counter()
             route.durations.add(self._clock - started)
-            peer.resumes_at = exchange.rests.after(reply.status, peer.client)
+            peer.resumes_at = exchange.pauses.after(reply.status, peer.client)
             if peer.resumes_at or self._clock >= self._turn_end or size >= _OUTPUT_BYTES_MAX:
                 peer.left_over = True
                 break

@@ -12,6 +12,9 @@ from ...chain.pulse import Pulse
 from ..routing.makers import OpenMakers
 from ..routing.tokens import TokenTable
 
+NO_BOOK = "no maker has a live book"
+"""Reason why a chain with pairs is not ready."""
+
 
 class ServedChain(OpenMakers, frozen=True, kw_only=True):
     """A chain that the venue serves: contract addresses, nodes, tokens, and makers that quote on the chain.
@@ -60,7 +63,7 @@ class ServedChain(OpenMakers, frozen=True, kw_only=True):
         elif not self.gas.is_fresh:
             reasons.append("the price of gas is not known")
         if needs_books and not any(self.index.books()):
-            reasons.append("no maker has a live book")
+            reasons.append(NO_BOOK)
         return [f"chain {self.chain_id}: {reason}" for reason in reasons]
 
 

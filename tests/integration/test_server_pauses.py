@@ -1,14 +1,14 @@
-"""A client that was over its rate rests: its next request is read a little later, others' at once."""
+"""A client that was over its rate pauses: its next request is read a little later, others' at once."""
 
 import pytest
 import trio
 import trio.testing
 
-from cambist.engine.host.server.rests import Rests
+from cambist.engine.host.server.pauses import Pauses
 from support.patience import PATIENCE_S, until
 from support.server.server_harness import GET, LAST_GET, Served, post, serving, statuses
 
-REST_S = "cambist.engine.host.server.rests.SERVER_REST_S"
+PAUSE_S = "cambist.engine.host.server.pauses.SERVER_PAUSE_S"
 LIMITED = b"GET /limited HTTP/1.1\r\nHost: a\r\n\r\n"
 LAST_LIMITED = LIMITED.replace(b"Host: a", b"Host: a\r\nConnection: close")
 LONG_S = 100 * PATIENCE_S
@@ -47,7 +47,7 @@ async def is_unread(served: Served, stream: trio.SocketStream) -> bool:
 async def test_a_client_that_was_over_its_rate_is_read_later(
     reactor: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(REST_S, LONG_S)
+    monkeypatch.setattr(PAUSE_S, LONG_S)
     async with (
         serving(reactor=reactor) as served,
         await served.connect() as stream,
@@ -66,8 +66,8 @@ async def test_a_client_that_was_over_its_rate_is_read_later(
 
 
 @both
-async def test_a_rest_ends(reactor: bool, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(REST_S, 0.01)
+async def test_a_pause_ends(reactor: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(PAUSE_S, 0.01)
     async with serving(reactor=reactor) as served, await served.connect() as stream:
         for _ in range(3):
             await stream.send_all(LIMITED + GET + post(b"/slow", b"x"))
@@ -75,10 +75,10 @@ async def test_a_rest_ends(reactor: bool, monkeypatch: pytest.MonkeyPatch) -> No
 
 
 @both
-async def test_a_new_connection_of_an_address_that_rests_is_read_later(
+async def test_a_new_connection_of_an_address_that_pauses_is_read_later(
     reactor: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(REST_S, LONG_S)
+    monkeypatch.setattr(PAUSE_S, LONG_S)
     async with serving(reactor=reactor) as served, await served.connect() as earlier:
         await until(lambda: served.server.statistics().connections == 1)
         with trio.fail_after(PATIENCE_S):
@@ -93,10 +93,10 @@ async def test_a_new_connection_of_an_address_that_rests_is_read_later(
 
 
 @both
-async def test_a_proxys_connections_carry_many_clients_and_do_not_rest(
+async def test_a_proxys_connections_carry_many_clients_and_do_not_pause(
     reactor: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(REST_S, LONG_S)
+    monkeypatch.setattr(PAUSE_S, LONG_S)
     async with serving(reactor=reactor, proxies=["127.0.0.1"]) as served:
         async with await served.connect() as stream:
             await stream.send_all(LIMITED + GET + LIMITED)
@@ -104,28 +104,28 @@ async def test_a_proxys_connections_carry_many_clients_and_do_not_rest(
         assert statuses(await served.converse(LAST_GET)) == [200]
 
 
-async def test_addresses_are_forgotten_when_their_rests_are_over(
+async def test_addresses_are_forgotten_when_their_pauses_are_over(
     monkeypatch: pytest.MonkeyPatch, autojump_clock: trio.testing.MockClock
 ) -> None:
-    monkeypatch.setattr(REST_S, 4)
-    rests = Rests(frozenset({"192.0.2.1"}))
+    monkeypatch.setattr(PAUSE_S, 4)
+    pauses = Pauses(frozenset({"192.0.2.1"}))
     start = trio.current_time()
-    assert rests.after(200, "192.0.2.7") == 0
-    assert rests.after(429, "192.0.2.1") == 0
-    assert rests.after(429, "192.0.2.7") == start + 4
+    assert pauses.after(200, "192.0.2.7") == 0
+    assert pauses.after(429, "192.0.2.1") == 0
+    assert pauses.after(429, "192.0.2.7") == start + 4
     await trio.sleep(2)
-    assert rests.after(429, "2001:db8::1") == start + 6
-    assert rests.after(429, "192.0.2.7") == start + 6
-    assert rests.until("2001:db8::2") == start + 6, "one client has a /64"
-    assert rests.until("192.0.2.8") == 0
+    assert pauses.after(429, "2001:db8::1") == start + 6
+    assert pauses.after(429, "192.0.2.7") == start + 6
+    assert pauses.until("2001:db8::2") == start + 6, "one client has a /64"
+    assert pauses.until("192.0.2.8") == 0
     await trio.sleep(3)
-    assert len(rests) == 2
-    assert rests.until("192.0.2.7") == start + 6
-    await rests.over(rests.until("192.0.2.7"))
+    assert len(pauses) == 2
+    assert pauses.until("192.0.2.7") == start + 6
+    await pauses.over(pauses.until("192.0.2.7"))
     assert trio.current_time() == start + 6
-    assert rests.until("192.0.2.7") == 0
-    rests.after(429, "192.0.2.9")
-    assert len(rests) == 1
-    rests.end()
-    await rests.over(start + 1_000)
+    assert pauses.until("192.0.2.7") == 0
+    pauses.after(429, "192.0.2.9")
+    assert len(pauses) == 1
+    pauses.end()
+    await pauses.over(start + 1_000)
     assert trio.current_time() == start + 6
