@@ -7,6 +7,7 @@ beside the venue's, and the besiegers one of low priority, since they have machi
 
 import os
 import sys
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
@@ -31,7 +32,7 @@ from support.chain.evm_programs import assembled, deploys
 from support.contracts.rfq_stories import execute
 from support.patience import STORY_S
 from support.siege.honest import Acts, Traders
-from support.siege.place import CHAIN_ID, Place, a_place
+from support.siege.place import CHAIN_ID, FAR_CHAIN_ID, Place, a_place
 from support.siege.plan import SiegePlan
 from support.tracked_files import ROOT
 
@@ -43,18 +44,23 @@ SUCCESS_MIN, P99_TIMES_MAX = 0.8, 2
 TURNCOATS = 24
 RICH = "128 2 EXP 0x40 MSTORE 32 0x40 RETURN"
 """A token that answers 2^128 to every call."""
+BURNING = "again: @again JUMP"
+"""A receiver that burns all the gas that it gets."""
 ONE = 10**18
 BESIEGER, RELAYER = account_keys(DEV_MNEMONIC, 2)
 """Accounts of the devnet: the first pays for the besiegers' contracts."""
 REACHED = {
     "stock": {"200", "429"}, "victim": {"200", "429"}, "turncoat": {"200"}, "dust_orders": {"400"},
-    "one_balance": {"200"}, "no_balance": {"400"}, "unsigned": {"200"}, "wrong_key": {"400"},
+    "one_balance": {"200"}, "burnt_gas": {"200"}, "dusted_arrivals": {"200"},
+    "no_balance": {"400"}, "unsigned": {"200"}, "wrong_key": {"400"},
     "fake_token": {"200"}, "no_funds": {"200"}, "drafts": {"200"}, "quotes": {"200"},
     "readings": {"200", "401", "404"}, "idle_readers": {"200"},
 }  # fmt: skip
 """Answers by which each attack shows that it came past the rate of requests to what it is about."""
-HONEST, GREEDY = slice(0, 4), 4
+HONEST, GREEDY = (0, 1, 2, 3), 4
 """Accounts of `up` that the honest traders have, and that of a besieger with tokens."""
+BRIDGER = 2
+"""Account of the honest trader whose tokens are swapped after a bridge."""
 
 
 @pytest.mark.process
@@ -68,21 +74,26 @@ def test_honest_traders_trade_on_while_strangers_attack_in_all_ways(tmp_path: Pa
 async def _story(place: Place, folder: Path) -> None:
     settings = NodeSettings(urls=(place.node,))
     accounts = place.told["accounts"]
-    keys = [account["key"] for account in accounts[HONEST]]
+    keys = [accounts[number]["key"] for number in HONEST]
     async with (
         AnvilChain.open(CHAIN_ID, settings, known_errors()) as chain,
+        AnvilChain.open(FAR_CHAIN_ID, NodeSettings(urls=(place.far_node,)), known_errors()) as far,
         Traders.open(place.venue, place.node, place.told["tokens"], keys) as traders,
     ):
-        plan = await furnished(place, chain)
+        plan = await furnished(place, chain, far)
         await traders.trade(WARM_S)  # first approvals, and code that runs for the first time
         quiet = await traders.trade(QUIET_S)
         say("quiet", quiet)
-        first_block = await height(chain) + 1
+        first = await height(chain) + 1, await height(far) + 1
         meanwhile, answers, most = await siege(place, plan, traders, folder)
         say("besieged", meanwhile)
         say("attacks", answers)
         say("reserved at most", {stake: f"{part / PPM:.1%}" for stake, part in most.items()})
-        failed, given = await unpaid_gas(place, first_block, await height(chain))
+        # The greedy one's orders to the other chain are worth their gas as well: they sell WBTC at a price.
+        paid_for = await transactions_of(place, (*HONEST, GREEDY))
+        failed, given = await unpaid_gas(place.node, first[0], await height(chain), paid_for)
+        there, _ = await unpaid_gas(place.far_node, first[1], await height(far), paid_for)
+        failed += there
         say("unpaid gas", {"failed": failed, "given": given})
         rests = await resting(place)
     for name, acts in meanwhile.items():
@@ -146,7 +157,7 @@ async def besieged(plan: SiegePlan, folder: Path) -> dict[str, dict[str, int]]:
     return found
 
 
-async def furnished(place: Place, chain: AnvilChain) -> SiegePlan:
+async def furnished(place: Place, chain: AnvilChain, far: AnvilChain) -> SiegePlan:
     """Make the besiegers' contracts, which one of them pays, and tell them what they need to know."""
     receipt = await transact(chain, BESIEGER, b"", deploys(assembled(RICH)))
     assert receipt.contract is not None
@@ -162,11 +173,15 @@ async def furnished(place: Place, chain: AnvilChain) -> SiegePlan:
     wallet = await create(chain, BESIEGER, "DevWallet", address_word(greedy.address))
     await transact(chain, BESIEGER, weth, transfer(wallet, ONE))
     await transact(chain, greedy, wallet, execute(weth, approve(delta, ONE)))
+    burner = (await transact(far, BESIEGER, b"", deploys(assembled(BURNING)))).contract
+    assert burner is not None
     names = ChainSettings(name="devnet")
     return SiegePlan(
         port=int(place.venue.rpartition(":")[2]),
         seconds=SIEGE_S,
         chain_id=CHAIN_ID,
+        far_chain_id=FAR_CHAIN_ID,
+        far_node=place.far_node,
         tokens=place.told["tokens"] | {"FAKE": to_checksum(receipt.contract)},
         delta=place.contracts["delta"],
         delta_domain=(names.delta_domain_name, names.delta_domain_version),
@@ -174,33 +189,43 @@ async def furnished(place: Place, chain: AnvilChain) -> SiegePlan:
         rfq_domain=names.rfq_domain_name,
         rich=to_checksum(RELAYER.address),
         victim=place.told["accounts"][0]["address"],
+        bridger=place.told["accounts"][BRIDGER]["address"],
         greedy_key=place.told["accounts"][GREEDY]["key"],
         turncoats=tuple(map(to_checksum, turncoats)),
         wallet=to_checksum(wallet),
+        burner=to_checksum(burner),
     )
 
 
 # --- What the venue paid, and who rests -----------------------------------------------------------------
 
 
-async def unpaid_gas(place: Place, first: int, last: int) -> tuple[int, int]:
-    """Gas of the relayer's transactions in these blocks: of failed ones, and of strangers' settlements."""
-    honest = [
-        sent["originTx"]
-        for account in place.told["accounts"][HONEST]
-        for record in await orders_of(place, account["address"])
-        for sent in record["transactions"]
-    ]
+async def unpaid_gas(node: str, first: int, last: int, paid_for: set[str]) -> tuple[int, int]:
+    """Gas of the relayer's transactions in these blocks: of failed ones, and of those that nobody pays for.
+
+    Args:
+        paid_for: hashes of transactions whose orders are worth their gas.
+    """
     failed = given = 0
     async with httpx.AsyncClient(timeout=STORY_S) as web:
         for number in range(first, last + 1):
             asked = {"jsonrpc": "2.0", "id": 1, "method": "eth_getBlockReceipts", "params": [hex(number)]}
-            for receipt in (await web.post(place.node, json=asked)).json()["result"]:
+            for receipt in (await web.post(node, json=asked)).json()["result"]:
                 if parse_address(receipt["from"], "from") == RELAYER.address:
                     gas = int(receipt["gasUsed"], 16)
                     failed += gas * (receipt["status"] == "0x0")
-                    given += gas * (receipt["status"] == "0x1" and receipt["transactionHash"] not in honest)
+                    given += gas * (receipt["status"] == "0x1" and receipt["transactionHash"] not in paid_for)
     return failed, given
+
+
+async def transactions_of(place: Place, accounts: Iterable[int]) -> set[str]:
+    """Hashes of the settlements of accounts' Delta orders."""
+    return {
+        sent["originTx"]
+        for number in accounts
+        for record in await orders_of(place, place.told["accounts"][number]["address"])
+        for sent in record["transactions"]
+    }
 
 
 async def orders_of(place: Place, owner: str) -> list[dict[str, Any]]:

@@ -1,8 +1,8 @@
 """The besiegers' process: `python -m support.siege.besiegers PLAN` attacks until its time is over.
 
-64 connections from eight networks send what the venue answers at no stake, each as fast as it is answered;
-40 more of each network read streams a byte a second. The process prints as JSON how often each attack was
-answered with each status.
+64 connections from eight networks send what the venue answers at no stake, each as fast as it is answered:
+every second one dials anew when it is refused for its rate. 40 more of each network read streams a byte a
+second. The process prints as JSON how often each attack was answered with each status.
 """
 
 import itertools
@@ -12,6 +12,7 @@ import sys
 import time
 from collections import Counter
 from collections.abc import AsyncIterator, Awaitable, Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +20,7 @@ import httptools
 import msgspec
 import trio
 
+from cambist.codecs.contracts.calldata import transfer
 from cambist.codecs.eip712_orders.delta import (
     KIND_SELL,
     ORDER,
@@ -27,16 +29,23 @@ from cambist.codecs.eip712_orders.delta import (
     delta_domain_separator,
 )
 from cambist.codecs.eip712_orders.rfq import RFQ_ORDER, RfqOrder, rfq_domain_separator
-from cambist.crypto.addresses import parse_address
-from cambist.crypto.hexadecimal import to_hex
+from cambist.config.sections.nodes import NodeSettings
+from cambist.crypto.addresses import parse_address, to_checksum
+from cambist.crypto.hexadecimal import parse_hex, to_hex
 from cambist.crypto.secp256k1 import SigningKey
 from cambist.crypto.signatures import to_65, to_compact64
+from cambist.engine.chain.artifacts import known_errors
+from cambist.engine.chain.port import Chain
+from cambist.engine.chain.transact import transact
+from cambist.engine.dev.devnet.anvil import AnvilChain
 from support.siege.plan import CONNECTIONS, NETWORKS, WALLETS, SiegePlan, wallet_key
 
 ONE, USDC_ONE = 10**18, 10**6
 NATIVE = "0xEeeeeEeeeEeEeeEeEeEeeEEEeeeeEeeeeeeeEEeE"
 STREAMS_EACH = 40
+TOO_MANY = 429
 BUILDS = 20  # of each route
+BRIDGED = 2 * 10**5  # raw units of WBTC
 DATA_BYTES = 4_000  # of metadata with an order
 
 Ask = Callable[[str, str, Any], Awaitable[tuple[int, bytes]]]
@@ -48,8 +57,10 @@ FOREIGN = "foreign.example"
 class Besieger:
     """Attacks, each an endless loop of requests over one connection."""
 
-    def __init__(self, plan: SiegePlan, wallets: list[SigningKey]) -> None:
+    def __init__(self, plan: SiegePlan, wallets: list[SigningKey], far: Chain) -> None:
         self.plan = plan
+        self.far, self.dusted = far, set[str]()
+        self.sending = trio.Lock()  # one account's nonces
         self.wallets = itertools.cycle(wallets)
         self.greedy = SigningKey(bytes.fromhex(plan.greedy_key[2:]))
         self.turncoats = itertools.cycle(plan.turncoats)
@@ -145,6 +156,45 @@ class Besieger:
             )  # fmt: skip
             yield (await ask("POST", "/v2/delta/orders", self.submission(order, self.greedy)))[0]
 
+    async def burnt_gas(self, ask: Ask) -> AsyncIterator[int]:
+        """Orders whose tokens are swapped after a bridge into native ones, for a receiver that burns gas."""
+        plan, owner = self.plan, to_checksum(self.greedy.address)
+        query = (
+            f"chainId={plan.chain_id}&destChainId={plan.far_chain_id}&srcToken={plan.tokens['WBTC']}"
+            f"&destToken={NATIVE}&srcDecimals=8&destDecimals=18&amount={BRIDGED}&side=SELL&mode=DELTA"
+            "&includeBridges=cctp"
+        )
+        while True:
+            status, body = await ask("GET", f"/v2/quote?{query}", None)
+            yield status
+            if status != 200:
+                continue
+            wish = {"route": msgspec.json.decode(body)["delta"]["route"], "owner": owner, "slippage": 300}
+            wish |= {"beneficiary": plan.burner, "deadline": int(time.time()) + 3_600}
+            status, body = await ask("POST", "/v2/delta/orders/build", wish)
+            yield status
+            if status != 200:
+                continue
+            built = msgspec.json.decode(body)
+            signature = to_compact64(*self.greedy.sign(parse_hex(built["orderHash"], "orderHash")))
+            order = {"order": built["toSign"]["value"], "signature": to_hex(signature), "partner": "anon"}
+            yield (await ask("POST", "/v2/delta/orders", order | {"chainId": plan.chain_id}))[0]
+
+    async def dusted_arrivals(self, ask: Ask) -> AsyncIterator[int]:
+        """Raw units for the accounts from which others' tokens are swapped after a bridge."""
+        while True:
+            status, body = await ask("GET", f"/v2/delta/orders?userAddress={self.plan.bridger}&limit=5", None)
+            yield status
+            if status != 200:
+                continue
+            for record in msgspec.json.decode(body)["data"]:
+                account = record["order"]["beneficiary"]
+                if account not in self.dusted:
+                    self.dusted.add(account)
+                    gift = transfer(parse_address(account, "account"), 1)
+                    async with self.sending:
+                        await transact(self.far, self.greedy, self.at["USDC"], gift)
+
     async def no_balance(self, ask: Ask) -> AsyncIterator[int]:
         """Delta orders of wallets without funds."""
         while True:
@@ -211,8 +261,8 @@ class Besieger:
 ATTACKS: dict[str, Callable[[Besieger, Ask], AsyncIterator[int]]] = {
     name: getattr(Besieger, name)
     for name in (
-        "stock", "victim", "turncoat", "dust_orders", "one_balance", "no_balance", "unsigned", "wrong_key",
-        "fake_token", "no_funds", "drafts", "quotes", "readings",
+        "stock", "victim", "turncoat", "dust_orders", "one_balance", "burnt_gas", "dusted_arrivals",
+        "no_balance", "unsigned", "wrong_key", "fake_token", "no_funds", "drafts", "quotes", "readings",
     )
 }  # fmt: skip
 """Attacks by name; the connections take them in turn."""
@@ -268,8 +318,14 @@ async def dialled(port: int, address: str) -> trio.SocketStream | None:
     return trio.SocketStream(socket)
 
 
-async def attack(besieger: Besieger, name: str, address: str, counts: "Counter[tuple[str, str]]") -> None:
-    """Attack in one way from one address until cancelled."""
+async def attack(
+    besieger: Besieger, name: str, address: str, counts: "Counter[tuple[str, str]]", *, dials: bool
+) -> None:
+    """Attack in one way from one address until cancelled.
+
+    Args:
+        dials: whether a refusal for its rate has the attacker dial anew.
+    """
     while True:
         stream = await dialled(besieger.plan.port, address)
         if stream is None:
@@ -282,6 +338,8 @@ async def attack(besieger: Besieger, name: str, address: str, counts: "Counter[t
             try:
                 async for status in ATTACKS[name](besieger, ask):
                     counts[name, str(status)] += 1
+                    if dials and status == TOO_MANY:
+                        break
             except Closed:
                 counts[name, "closed"] += 1
 
@@ -314,13 +372,20 @@ async def idle_reader(plan: SiegePlan, address: str, counts: "Counter[tuple[str,
 
 async def main(plan: SiegePlan) -> dict[str, dict[str, int]]:
     """Besiege, and count the answers."""
-    besieger = Besieger(plan, [wallet_key(number) for number in range(WALLETS)])
+    wallets = [wallet_key(number) for number in range(WALLETS)]
     counts: Counter[tuple[str, str]] = Counter()
     names = itertools.cycle(ATTACKS)
+    node = NodeSettings(urls=(plan.far_node,))
     with trio.move_on_after(plan.seconds):
-        async with trio.open_nursery() as nursery:
+        async with (
+            AnvilChain.open(plan.far_chain_id, node, known_errors()) as far,
+            trio.open_nursery() as nursery,
+        ):
+            besieger = Besieger(plan, wallets, far)
             for number in range(CONNECTIONS):
-                nursery.start_soon(attack, besieger, next(names), NETWORKS[number % len(NETWORKS)], counts)
+                address = NETWORKS[number % len(NETWORKS)]
+                run = partial(attack, dials=number // len(NETWORKS) % 2 == 1)
+                nursery.start_soon(run, besieger, next(names), address, counts)
             for address in NETWORKS:
                 for _ in range(STREAMS_EACH):
                     nursery.start_soon(idle_reader, plan, address, counts)

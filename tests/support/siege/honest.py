@@ -13,17 +13,21 @@ from msgspec import Struct, field
 from cambist.client import OtcState, SigningKey, TradeVerdict, Venue
 from cambist.config.errors import CambistError
 from cambist.config.sections.nodes import NodeSettings
-from cambist.crypto.hexadecimal import parse_hex
+from cambist.crypto.addresses import to_checksum
+from cambist.crypto.hexadecimal import parse_hex, to_hex
+from cambist.crypto.signatures import to_compact64
 from cambist.engine.chain.artifacts import known_errors
 from cambist.engine.chain.port import Chain
 from cambist.engine.chain.transact import transact
 from cambist.engine.dev.devnet.anvil import AnvilChain
 from support.patience import PATIENCE_S
-from support.siege.place import CHAIN_ID
+from support.siege.place import CHAIN_ID, FAR_CHAIN_ID
 
 ONE = 10**18
-PACE_S = 2.0
-"""Seconds from the begin of one act of a trader to that of its next."""
+PACE_S, BRIDGED_PACE_S = 2.0, 10.0
+"""Seconds from the begin of one act of a trader to that of its next; bridges take some seconds."""
+LOOK_S = 0.5
+ENDS = {"COMPLETED", "FAILED", "EXPIRED", "CANCELLED", "REFUNDED"}
 ACT_S = PATIENCE_S
 """Bound of one act."""
 
@@ -59,7 +63,8 @@ class Traders:
 
     Args:
         keys: hexadecimal private keys of accounts with tokens: of swaps by `cambist.client`, of swaps by a
-            client that signs no consent, of Delta orders, and of OTC orders.
+            client that signs no consent, of Delta orders, and of OTC orders. The owner of Delta orders has
+            others whose tokens are swapped after a bridge.
     """
 
     def __init__(
@@ -74,6 +79,7 @@ class Traders:
             "plain swap": self.plain_swap,
             "order": self.order,
             "OTC post": self.otc_post,
+            "bridged": self.bridged,
         }
 
     @classmethod
@@ -98,9 +104,9 @@ class Traders:
         return found
 
     async def _repeat(self, name: str, acts: Acts, seconds: float, first_s: float) -> None:
-        began = trio.current_time() + first_s
-        for number in range(int(seconds / PACE_S)):
-            await trio.sleep_until(began + number * PACE_S)
+        began, pace_s = trio.current_time() + first_s, BRIDGED_PACE_S if name == "bridged" else PACE_S
+        for number in range(math.ceil(seconds / pace_s)):
+            await trio.sleep_until(began + number * pace_s)
             at = time.perf_counter()
             try:
                 with trio.fail_after(ACT_S):
@@ -141,6 +147,27 @@ class Traders:
         order = await self._venue.order("WETH", "USDC", "0.05", key=self._owner, slippage_bps=300)
         end = await self._venue.follow(order, timeout_s=ACT_S)
         assert end.is_settled, end
+
+    async def bridged(self) -> None:
+        """A sale whose token is swapped after a bridge, by a client that knows the documents alone."""
+        user = SigningKey(parse_hex(self._owner, "key"))
+        wish = {
+            "chainId": CHAIN_ID, "destChainId": FAR_CHAIN_ID, "srcToken": self._tokens["WBTC"],
+            "destToken": self._tokens["WETH"], "srcDecimals": 8, "destDecimals": 18, "side": "SELL",
+            "amount": str(10**5), "mode": "DELTA", "includeBridges": "cctp",
+        }  # fmt: skip
+        route = (await self._asked("GET", "/v2/quote", params=wish))["delta"]["route"]
+        sold = {"route": route, "owner": to_checksum(user.address), "slippage": 300}
+        built = await self._asked(
+            "POST", "/v2/delta/orders/build", json=sold | {"deadline": int(time.time()) + 3_600}
+        )
+        signature = to_hex(to_compact64(*user.sign(parse_hex(built["orderHash"], "orderHash"))))
+        sent = {"chainId": CHAIN_ID, "order": built["toSign"]["value"], "signature": signature}
+        record = await self._asked("POST", "/v2/delta/orders", json=sent | {"partner": "anon"})
+        while record["status"] not in ENDS:
+            await trio.sleep(LOOK_S)
+            record = await self._asked("GET", f"/v2/delta/orders/{record['id']}")
+        assert (record["status"], record["output"]["token"]) == ("COMPLETED", self._tokens["WETH"]), record
 
     async def otc_post(self) -> None:
         post = await self._venue.otc("WETH", "USDC", "0.01", key=self._maker, price=9_000, life_s=120)

@@ -14,7 +14,7 @@ from support.chain.devnet import telling_process
 from support.patience import PATIENCE_S, STORY_S
 from support.venue.venue_processes import serving
 
-CHAIN_ID = 31_337
+CHAIN_ID, FAR_CHAIN_ID = 31_337, 31_338
 _RATES_OF_UP = re.compile(r"^\[venue\.rate_tiers\]\npublic = .*\n", re.MULTILINE)
 
 
@@ -22,13 +22,14 @@ class Place(Struct, frozen=True):
     """Running venue, and the chains, makers and agents beside it.
 
     Attributes:
-        venue, node: URLs.
+        venue, node, far_node: URLs; of nodes, those of the first and the second chain.
         told: what `up` printed.
         contracts: addresses by their names in contracts.json.
     """
 
     venue: str
     node: str
+    far_node: str
     told: dict[str, Any]
     contracts: dict[str, str]
 
@@ -59,7 +60,14 @@ def a_place(folder: Path, *options: str) -> Iterator[Place]:
         lines = [line for line in (home / "secrets.env").read_text().splitlines() if line]
         secrets = dict(line.split("=", 1) for line in lines)
         with serving(home / "venue", "serve", "--config", "settings.toml", secrets=secrets) as venue:
-            yield Place(venue.url, up.told["chains"][str(CHAIN_ID)], up.told, _contracts(venue.url))
+            nodes = up.told["chains"]
+            yield Place(
+                venue=venue.url,
+                node=nodes[str(CHAIN_ID)],
+                far_node=nodes[str(FAR_CHAIN_ID)],
+                told=up.told,
+                contracts=_contracts(venue.url),
+            )
 
 
 def _contracts(url: str) -> dict[str, str]:

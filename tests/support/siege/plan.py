@@ -17,18 +17,24 @@ class SiegePlan(Struct, frozen=True, kw_only=True):
     Attributes:
         port: of the venue, at 127.0.0.1.
         seconds: length of the siege.
-        tokens: address of each token by symbol, with `FAKE`, which tells everybody that it is rich.
+        far_chain_id, far_node: the second chain, and the URL of its node.
+        tokens: address of each token by symbol, the same on both chains, with `FAKE`, which tells everybody
+            that it is rich.
         delta, rfq: contracts, with the names of their domains.
         rich: address of a stranger with many native tokens.
         victim: address of an honest trader that has allowed its tokens.
-        greedy_key: key of a besieger with a few tokens.
+        bridger: address of an honest trader whose tokens are swapped after a bridge.
+        greedy_key: key of a besieger with a few tokens on both chains.
         turncoats: wallets with a WETH each, that sign in simulations alone.
         wallet: honest contract with tokens, in whose name anybody may submit orders.
+        burner: contract of the second chain that burns all gas when it receives native tokens.
     """
 
     port: int
     seconds: float
     chain_id: int
+    far_chain_id: int
+    far_node: str
     tokens: dict[str, str]
     delta: str
     delta_domain: tuple[str, str]
@@ -36,9 +42,11 @@ class SiegePlan(Struct, frozen=True, kw_only=True):
     rfq_domain: str
     rich: str
     victim: str
+    bridger: str
     greedy_key: str
     turncoats: tuple[str, ...]
     wallet: str
+    burner: str
 
 
 def wallet_key(number: int) -> SigningKey:
