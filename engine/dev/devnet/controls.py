@@ -24,7 +24,11 @@ _ALIASES = {
 
 
 class Controls:
-    """JSON-RPC methods that control a development chain: mining, time, balances, re-organisations."""
+    """JSON-RPC methods that control a development chain: mining, time, balances, re-organisations.
+
+    Numbers of requests have types of their own, and the chain keeps what it is given in blocks and in a file:
+    it gets plain numbers.
+    """
 
     def __init__(self, chain: EmbeddedChain) -> None:
         self._chain = chain
@@ -50,18 +54,18 @@ class Controls:
         """Answer `evm_mine`: mine a number of blocks, the first with the request's time, if one is given."""
         options = params.read()
         if options.timestamp is not None:
-            await self._chain.set_time(options.timestamp)
-        await self._chain.mine(options.blocks)
+            await self._chain.set_time(int(options.timestamp))
+        await self._chain.mine(int(options.blocks))
         return "0x0"
 
     async def mine(self, params: given.OfMine) -> None:
         """Answer `anvil_mine`: mine a number of blocks, whose times are `interval` seconds apart."""
         if not params.interval:
-            await self._chain.mine(params.blocks)
+            await self._chain.mine(int(params.blocks))
             return
         for number in range(params.blocks):
             if number:
-                await self._chain.pass_time(params.interval)
+                await self._chain.pass_time(int(params.interval))
             await self._chain.mine()
 
     async def pass_time(self, params: given.OfSeconds) -> int:
@@ -69,11 +73,11 @@ class Controls:
 
         The answer is the number of seconds by which block times are then ahead of the wall clock.
         """
-        return await self._chain.pass_time(params.seconds)
+        return await self._chain.pass_time(int(params.seconds))
 
     async def set_time(self, params: given.OfSeconds) -> None:
         """Answer `evm_setNextBlockTimestamp`: set the time of the next block, Unix seconds."""
-        await self._chain.set_time(params.seconds)
+        await self._chain.set_time(int(params.seconds))
 
     async def snapshot(self, _: given.Nothing) -> str:
         """Answer `evm_snapshot`: save the chain's state; return the number of the snapshot, hexadecimal."""
@@ -85,7 +89,7 @@ class Controls:
         The answer is False if the snapshot is unknown or cannot be restored.
         """
         try:
-            await self._chain.restore(params.id)
+            await self._chain.restore(int(params.id))
         except ChainError:
             return False
         return True
@@ -97,11 +101,11 @@ class Controls:
 
     async def set_balance(self, params: given.OfBalance) -> None:
         """Answer `anvil_setBalance`: set an account's balance of native tokens, in wei."""
-        await self._chain.set_balance(bytes(params.address), params.wei)
+        await self._chain.set_balance(bytes(params.address), int(params.wei))
 
     async def set_base_fee(self, params: given.OfWei) -> None:
         """Answer `anvil_setNextBlockBaseFeePerGas`: set the next block's base fee, in wei per unit of gas."""
-        await self._chain.set_base_fee(params.wei)
+        await self._chain.set_base_fee(int(params.wei))
 
     async def reorganise(self, params: given.OfReorg) -> None:
         """Answer `anvil_reorg`: replace the last `depth` blocks by others; see `DevChain.reorganise`."""
@@ -110,7 +114,7 @@ class Controls:
             raise RpcFault(
                 INVALID_PARAMS, f"invalid argument 1: transactions: expected blocks below {params.depth}"
             )
-        await self._chain.reorganise(params.depth, again)
+        await self._chain.reorganise(int(params.depth), again)
 
     async def drop(self, params: given.OnlyHash) -> str | None:
         """Answer `anvil_dropTransaction`: remove a waiting transaction; return its hash.
