@@ -14,6 +14,7 @@ Choice: GET /chains lists `{chainId, name, delta, market, rfq}`. A flag is true 
 """
 
 from decimal import Decimal
+from enum import StrEnum
 
 from msgspec import UNSET, Struct, UnsetType, field
 
@@ -70,6 +71,61 @@ class TokenList(Struct, frozen=True):
     """Answer of GET /tokens/{chainId} (interop.md 3)."""
 
     tokens: tuple[TokenEntry, ...]
+
+
+class TokenCategory(StrEnum):
+    """Category of listed tokens, parameter of GET /fiat/tokens/{chainId} (interop.md 3)."""
+
+    STABLECOIN = "stablecoin"  # counts as one US dollar
+    NATIVE = "native"  # the chain's native token, and its wrapped form
+
+
+class CategoryEntry(Struct, frozen=True):
+    """A category of tokens, item of GET /fiat/tokens/categories (interop.md 3)."""
+
+    id: TokenCategory
+    name: str
+
+
+class CategoryList(Struct, frozen=True):
+    """Answer of GET /fiat/tokens/categories (interop.md 3)."""
+
+    categories: tuple[CategoryEntry, ...]
+
+
+class FiatTokensQuery(Struct, frozen=True):
+    """Query of GET /fiat/tokens/{chainId} and /fiat/tokens/all (interop.md 3).
+
+    Attributes:
+        category: category of the listed tokens; None for all tokens.
+    """
+
+    category: TokenCategory | None = None
+
+
+class FiatTokenEntry(Struct, frozen=True, kw_only=True):
+    """A listed token, item of GET /fiat/tokens/{chainId}, as the newest public SDK reads it (interop.md 3).
+
+    Attributes:
+        name: name for people.
+        logo: URL of a picture; absent if the settings have none.
+        sources: names of the token lists that have the token; the venue has its own alone.
+    """
+
+    chain_id: ChainId = field(name="chainId")
+    address: str
+    name: str
+    symbol: str
+    decimals: TokenDecimals
+    logo: str | UnsetType = field(name="logoURI", default=UNSET)
+    sources: tuple[str, ...] = ()
+    categories: tuple[TokenCategory, ...] = ()
+
+
+class FiatTokenList(Struct, frozen=True):
+    """Answer of GET /fiat/tokens/{chainId} and /fiat/tokens/all (interop.md 3)."""
+
+    tokens: tuple[FiatTokenEntry, ...]
 
 
 class UserToken(TokenEntry, frozen=True):
@@ -393,5 +449,6 @@ def _public(error: CambistError) -> tuple[int, str, str]:
 
 
 decode_partner_fee_query = query_decoder(PartnerFeeQuery)
+decode_fiat_tokens_query = query_decoder(FiatTokensQuery)
 decode_adapters_query = query_decoder(AdaptersQuery)
 decode_maker_books_query = query_decoder(MakerBooksQuery)

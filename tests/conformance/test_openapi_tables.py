@@ -193,7 +193,7 @@ def targets(venue: RunningVenue) -> Iterator[tuple[str, str]]:
         yield "/swap", f"/swap?{urlencode(trade | {'slippage': 50, 'userAddress': TRADER})}"
     for path in (
         "/chains", "/healthz", "/readyz", "/resources/contracts.json", "/resources/errors.json",
-        "/openapi.json", "/fiat/tokens/all",
+        "/openapi.json", "/fiat/tokens/all", "/fiat/tokens/categories",
     ):  # fmt: skip
         yield path, path
     for path in ("/adapters/contracts", "/adapters/list", "/adapters/contract-takers", "/makers/scores"):

@@ -150,8 +150,31 @@ async def test_token_lists_of_older_clients(tmp_path: Path) -> None:
         listed = (await client.get(f"/tokens/{CHAIN_ID}")).json()
         assert len(listed["tokens"]) == 5
         for chain in (str(CHAIN_ID), "all"):
-            assert (await client.get(f"/fiat/tokens/{chain}")).json() == listed
+            fiat = (await client.get(f"/fiat/tokens/{chain}")).json()["tokens"]
+            assert [(entry["address"], entry["chainId"]) for entry in fiat] == [
+                (entry["address"], entry["network"]) for entry in listed["tokens"]
+            ]
         assert (await client.get("/fiat/tokens/5")).json()["errorType"] == "UnsupportedChain"
+
+
+async def test_tokens_have_names_pictures_and_categories(tmp_path: Path) -> None:
+    """The members that the newest public SDK reads."""
+    path = f"/fiat/tokens/{CHAIN_ID}"
+    async with running_venue(tmp_path) as venue, httpx.AsyncClient(base_url=venue.url) as client:
+        listed = {entry["symbol"]: entry for entry in (await client.get(path)).json()["tokens"]}
+        members = {"chainId", "name", "symbol", "address", "decimals", "sources", "categories"}
+        assert all(entry.keys() == members | ({"logoURI"} & entry.keys()) for entry in listed.values())
+        assert listed["USDC"]["categories"] == ["stablecoin"]
+        assert listed["WETH"]["categories"] == listed["ETH"]["categories"] == ["native"]
+        assert listed["ETH"]["name"] == "ETH"
+        for category, symbols in {"stablecoin": {"USDC", "DAI"}, "native": {"ETH", "WETH"}}.items():
+            found = (await client.get(path, params={"category": category})).json()["tokens"]
+            assert {entry["symbol"] for entry in found} == symbols
+        told = (await client.get("/fiat/tokens/categories")).json()["categories"]
+        assert [entry["id"] for entry in told] == ["stablecoin", "native"]
+        refused = await client.get(path, params={"category": "memes"})
+        assert (refused.status_code, refused.json()["errorType"]) == (400, "InvalidInput")
+        assert "category" in refused.json()["details"]
 
 
 async def test_what_is_quoted_is_remembered_and_sealed(tmp_path: Path) -> None:

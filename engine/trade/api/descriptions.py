@@ -16,6 +16,7 @@ PARAMETERS: dict[str, tuple[str, dict[str, Any]]] = {
     "chainId": ("Chain id.", {}),
     "network": (f"Chain id; the same as `chainId`; {NETWORK_DEFAULT} where neither is given.", {}),
     "destChainId": ("Chain id of the destination; absent or equal for a swap on one chain.", {}),
+    "category": ("Category of the tokens, an id of GET /fiat/tokens/categories; all tokens if absent.", {}),
     "user": ("Address of the account.", {"pattern": _ADDRESS}),
     "token": (f"Token address; {NATIVE_PLACEHOLDER} is the native token.", {}),
     "srcToken": (f"Token to give: address or symbol; {NATIVE_PLACEHOLDER} is the native token.", {}),

@@ -2,8 +2,9 @@
 
 Answers that depend on the settings alone are encoded once, at the start.
 
-GET /fiat/tokens answers as GET /tokens; `all` in place of a chain id covers all chains. `takeSurplus` in the
-answer on a partner's fee is always false: a partner gets a share of the surplus only if a request says so.
+GET /fiat/tokens has the tokens of GET /tokens in the form of newer clients; `all` in place of a chain id
+covers all chains. `takeSurplus` in the answer on a partner's fee is always false: a partner gets a share of
+the surplus only if a request says so.
 
 Source: interop.md 3; choices.md#requests-and-errors, choices.md#firm-quotes.
 Choice: `/adapters/...` without `network` and `chainId` covers chain 1, as GET /prices does; `version` changes
@@ -14,7 +15,7 @@ Choice: The native token's `allowance` is 2^256 - 1. Another token's `allowance`
     none, or the chain has no Router.
 """
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from decimal import Decimal
 from functools import partial
 
@@ -25,19 +26,26 @@ from ....codecs.messages.delta_messages import ZERO_ADDRESS_TEXT
 from ....codecs.messages.resource_messages import (
     AdaptersContracts,
     AdaptersQuery,
+    CategoryEntry,
+    CategoryList,
     ChainEntry,
     ChainList,
     ContractsDocument,
     ContractTakers,
     ErrorsDocument,
+    FiatTokenEntry,
+    FiatTokenList,
+    FiatTokensQuery,
     OneUserToken,
     PartnerFee,
     PartnerFeeQuery,
+    TokenCategory,
     TokenEntry,
     TokenList,
     UserToken,
     UserTokens,
     decode_adapters_query,
+    decode_fiat_tokens_query,
     decode_partner_fee_query,
 )
 from ....codecs.messages.wire import encode
@@ -56,6 +64,12 @@ from ..routing.tokens import ListedToken
 from .served_chain import ServedChain, ServedChains, served_chain_at
 
 _WORD_BYTES = 32
+_CATEGORIES = CategoryList(
+    (
+        CategoryEntry(TokenCategory.STABLECOIN, "US dollar stablecoins"),
+        CategoryEntry(TokenCategory.NATIVE, "Native and wrapped native tokens"),
+    )
+)
 _row = partial(Endpoint, method="GET", group="Resources")
 
 
@@ -112,15 +126,23 @@ class Resources:
             ),
             _row(
                 path="/fiat/tokens/{chainId}",
-                plain=self._list_tokens,
-                summary="The same as GET /tokens/{chainId}, at the path of older clients",
-                answer=TokenList,
+                plain=self._list_fiat_tokens,
+                summary="The tokens that may be traded on a chain, with names, pictures and categories",
+                query=FiatTokensQuery,
+                answer=FiatTokenList,
             ),
             _row(
                 path="/fiat/tokens/all",
-                plain=_fixed(encode(_token_list(self._chains.values()))),
-                summary="The tokens of all chains",
-                answer=TokenList,
+                plain=self._list_all_fiat_tokens,
+                summary="The tokens of all chains, with names, pictures and categories",
+                query=FiatTokensQuery,
+                answer=FiatTokenList,
+            ),
+            _row(
+                path="/fiat/tokens/categories",
+                plain=_fixed(encode(_CATEGORIES)),
+                summary="The categories of tokens, for `category` of the lists",
+                answer=CategoryList,
             ),
             _row(
                 path="/prices/partnerfee/{chainId}",
@@ -186,6 +208,12 @@ class Resources:
     def _list_tokens(self, call: HttpCall) -> Reply:
         served = place_in_path(self._chains, call.parameters[0])
         return Reply(200, self._tokens[served.chain_id])
+
+    def _list_fiat_tokens(self, call: HttpCall) -> Reply:
+        return _fiat_tokens(call, [place_in_path(self._chains, call.parameters[0])])
+
+    def _list_all_fiat_tokens(self, call: HttpCall) -> Reply:
+        return _fiat_tokens(call, self._chains.values())
 
     async def _user_tokens(self, call: HttpCall) -> Reply:
         served = place_in_path(self._chains, call.parameters[0])
@@ -322,16 +350,47 @@ def _roles(served: ServedChain) -> dict[str, bool]:
 
 
 def _token_list(chains: Iterable[ServedChain]) -> TokenList:
-    """List the tokens that may be traded on some chains, by chain id, each chain's native token first."""
+    """List the tokens that may be traded on some chains."""
     return TokenList(
         tuple(
             TokenEntry(token.symbol, token.text, token.decimals, served.chain_id)
-            for served in sorted(chains, key=lambda served: served.chain_id)
-            for token in sorted(
-                served.tokens.by_address.values(), key=lambda token: token.address != NATIVE_TOKEN
-            )
+            for served, token in _tokens(chains)
         )
     )
+
+
+def _tokens(chains: Iterable[ServedChain]) -> Iterator[tuple[ServedChain, ListedToken]]:
+    """Yield the tokens of chains, by chain id, each chain's native token first."""
+    for served in sorted(chains, key=lambda served: served.chain_id):
+        tokens = served.tokens.by_address.values()
+        for token in sorted(tokens, key=lambda token: token.address != NATIVE_TOKEN):
+            yield served, token
+
+
+def _fiat_tokens(call: HttpCall, chains: Iterable[ServedChain]) -> Reply:
+    """Answer a request for the tokens of some chains, or for those of a category."""
+    category = decode_fiat_tokens_query(call.request.query or b"").category
+    entries = [
+        FiatTokenEntry(
+            chain_id=served.chain_id,
+            address=token.text,
+            name=(token.listed.name if token.listed else "") or token.symbol,
+            symbol=token.symbol,
+            decimals=token.decimals,
+            logo=(token.listed.logo_uri if token.listed else "") or UNSET,
+            categories=_categories(served, token),
+        )
+        for served, token in _tokens(chains)
+    ]
+    wanted = [entry for entry in entries if category is None or category in entry.categories]
+    return Reply(200, encode(FiatTokenList(tuple(wanted))))
+
+
+def _categories(served: ServedChain, token: ListedToken) -> tuple[TokenCategory, ...]:
+    is_stable = token.listed is not None and token.listed.stable_usd
+    is_native = token.routed == served.tokens.wrapped_native
+    found = {TokenCategory.STABLECOIN: is_stable, TokenCategory.NATIVE: is_native}
+    return tuple([category for category, applies in found.items() if applies])
 
 
 def _text(address: bytes) -> str:
