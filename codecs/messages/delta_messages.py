@@ -26,6 +26,7 @@ from .vocabulary import (
     BuildOrderType,
     ChainId,
     Count,
+    ListedName,
     Name,
     OnChainOrderType,
     OrderStatus,
@@ -148,8 +149,8 @@ class QuoteParameters(Struct, frozen=True, rename="camel", kw_only=True):
     partner_fee_bps: PartnerFeeBps | None = None
     max_impact: Decimal | None = None
     max_usd_impact: Decimal | None = field(name="maxUSDImpact", default=None)
-    include_bridges: tuple[Name, ...] | None = None
-    exclude_bridges: tuple[Name, ...] | None = None
+    include_bridges: tuple[ListedName, ...] | None = None
+    exclude_bridges: tuple[ListedName, ...] | None = None
     allow_bridge_and_swap: bool = True
 
     @property
@@ -161,8 +162,8 @@ class QuoteParameters(Struct, frozen=True, rename="camel", kw_only=True):
 class DeltaPricesQuery(QuoteParameters, frozen=True, rename="camel", kw_only=True):
     """Query of GET /v2/delta/prices (interop.md 3)."""
 
-    include_agents: tuple[Name, ...] | None = None
-    exclude_agents: tuple[Name, ...] | None = None
+    include_agents: tuple[ListedName, ...] | None = None
+    exclude_agents: tuple[ListedName, ...] | None = None
 
 
 # --- Build and submit ---------------------------------------------------------------------------------
@@ -250,8 +251,8 @@ class SubmitBody(Struct, frozen=True, rename="camel", kw_only=True, omit_default
     on_chain_order_type: OnChainOrderType | None = None
     referrer_address: str | None = None
     partially_fillable: bool = False
-    include_agents: tuple[Name, ...] | None = None
-    exclude_agents: tuple[Name, ...] | None = None
+    include_agents: tuple[ListedName, ...] | None = None
+    exclude_agents: tuple[ListedName, ...] | None = None
 
 
 class CancelBody(Struct, frozen=True, rename="camel"):

@@ -2,17 +2,20 @@
 
 Rules (the specification is silent on all of them):
     Choice: Unknown parameters and body members are ignored, since clients send more than the specification
-        names; a known parameter given twice is refused, lists included. Settings refuse unknown keys.
+        names. Settings refuse unknown keys.
+    Choice: A parameter that differs from a known one by case or brackets alone is refused, with the right
+        spelling: a client that means the known one would otherwise not learn that it had no effect.
+    Choice: Lists come as axios, qs and PHP write them, too: `a=x&a=y`, `a[]=x&a[]=y` or `a[0]=x&a[1]=y`. Any
+        other parameter given twice is refused.
     Choice: An empty parameter (`partner=`) counts as absent: clients write it for a null.
-    Choice: Parameter names are case-sensitive and may be percent-encoded; `+` is a space, as browsers encode
-        it.
+    Choice: Parameter names may be percent-encoded; `+` is a space, as browsers encode it.
     Choice: Integers are ASCII digits without a sign, booleans `true` or `false` in any case, decimals digits
         with an optional fraction and no exponent. Lists are comma-separated, and their empty items count as
         absent.
 """
 
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from decimal import Decimal
 from enum import Enum
 from typing import Any, TypeVar
@@ -37,6 +40,16 @@ _INTEGER_DIGITS_MAX = 19
 _DECIMAL = re.compile(rf"[0-9]{{1,{DECIMAL_WHOLE_DIGITS_MAX}}}(\.[0-9]{{1,{DECIMAL_FRACTION_DIGITS_MAX}}})?")
 _BAD_PERCENT = re.compile(rb"%(?![0-9A-Fa-f]{2})")
 _BOOLEANS = {"true": True, "false": False}
+_OF_LIST = re.compile(r"\[[0-9]{0,4}\]")
+
+
+class _Parameter(msgspec.Struct, frozen=True):
+    """A known parameter: its name, the struct's attribute, the parser of its text, whether it is a list."""
+
+    name: str
+    attribute: str
+    parse: Parser
+    is_list: bool
 
 
 def query_decoder(kind: type[S]) -> Callable[[bytes], S]:
@@ -54,24 +67,30 @@ def query_decoder(kind: type[S]) -> Callable[[bytes], S]:
     described = inspect.type_info(kind)
     if not isinstance(described, inspect.StructType):
         raise TypeError(f"{kind!r} is not a Struct")
-    table: dict[str, tuple[str, Parser]] = {
-        field.encode_name: (field.name, _parser(field.type)) for field in described.fields
+    table = {
+        field.encode_name: _Parameter(
+            field.encode_name, field.name, _parser(field.type), _is_list(field.type)
+        )
+        for field in described.fields
     }
+    in_any_case = {name.lower(): parameter for name, parameter in table.items()}
     required = [(field.name, field.encode_name) for field in fields if field.required]
 
     def decode(raw_query: bytes) -> S:
         values: dict[str, Any] = {}
         empty: set[str] = set()
         for name, text in _parameters(raw_query):
-            if (known := table.get(name)) is None:
+            known = table.get(name) or _spelled(name, in_any_case)
+            if known is None:
                 continue
-            attribute, parse = known
+            attribute, is_list = known.attribute, known.is_list
             # An empty parameter counts as absent, but as given all the same: `a=&a=1` is refused.
-            if attribute in values or attribute in empty:
+            if not is_list and (attribute in values or attribute in empty):
                 raise InvalidInput("given twice", field=name)
             # Decoded for known parameters alone: a bad percent-encoding in an unknown one is ignored with it.
             if text:
-                values[attribute] = parse(name, text if isinstance(text, str) else _unquoted(name, text))
+                found = known.parse(name, text if isinstance(text, str) else _unquoted(name, text))
+                values[attribute] = (*values.get(attribute, ()), *found) if is_list else found
             else:
                 empty.add(attribute)
         for attribute, name in required:
@@ -80,6 +99,26 @@ def query_decoder(kind: type[S]) -> Callable[[bytes], S]:
         return kind(**values)
 
     return decode
+
+
+def _spelled(name: str, in_any_case: Mapping[str, _Parameter]) -> _Parameter | None:
+    """Find the list whose items a parameter such as `a[]` or `a[0]` gives; None for an unlike parameter.
+
+    Raises:
+        InvalidInput: the name is that of a known parameter in another case, or with other brackets.
+    """
+    plain, bracket, rest = name.partition("[")
+    known = in_any_case.get(plain.lower())
+    if known is None:
+        return None
+    if known.is_list and plain == known.name and _OF_LIST.fullmatch(bracket + rest):
+        return known
+    raise InvalidInput(field=name, expected=f"the spelling {known.name}", got=name)
+
+
+def _is_list(node: inspect.Type) -> bool:
+    options = node.types if isinstance(node, inspect.UnionType) else (node,)
+    return any(isinstance(option, inspect.VarTupleType) for option in options)
 
 
 def _parameters(raw_query: bytes) -> Iterable[tuple[str, str | bytes]]:

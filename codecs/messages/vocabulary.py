@@ -31,6 +31,8 @@ PageNumber = Annotated[int, Meta(ge=1, le=JSON_INT_MAX)]
 PageLimit = Annotated[int, Meta(ge=1, le=ORDER_PAGE_LIMIT_MAX)]
 ListingLimit = Annotated[int, Meta(ge=1, le=LISTING_LIMIT_MAX)]
 Name = Annotated[str, Meta(max_length=NAME_CHARS_MAX)]
+ListedName = Annotated[str, Meta(min_length=1, max_length=NAME_CHARS_MAX)]
+"""Name in a list of a JSON body: a list of an empty name would admit nobody, and look like an empty list."""
 
 
 class AnyCase(StrEnum):

@@ -226,6 +226,13 @@ def test_a_submit_body() -> None:
     assert (body.exclude_agents, body.partially_fillable) == ((), True)
 
 
+@pytest.mark.parametrize("member", ["includeAgents", "excludeAgents"])
+def test_a_list_of_an_empty_name_is_refused(member: str) -> None:
+    body = {"chainId": 1, "order": {}, "signature": "0x", member: [""]}
+    with pytest.raises(InvalidInput, match=rf"{member}\[0\]"):
+        delta.decode_submit_body(encode(body))
+
+
 @pytest.mark.parametrize("name", ["chainId", "order", "signature"])
 def test_a_missing_field_of_a_submit_is_named(name: str) -> None:
     body = {"chainId": 1, "order": {}, "signature": "0x"}

@@ -100,7 +100,12 @@ def test_mode_comes_in_any_case(text: str, mode: Mode) -> None:
         ("route=%ED%A0%80", "route: not valid UTF-8"),
         ("route=%4", "route: a percent sign without two hexadecimal digits"),
         ("srcToken=again", "srcToken: given twice"),
-        ("includeDEXS=a&includeDEXS=b", "includeDEXS: given twice"),
+        ("srcToken[]=again", "srcToken[]: expected the spelling srcToken, got 'srcToken[]'"),
+        ("includedexs=a", "includedexs: expected the spelling includeDEXS, got 'includedexs'"),
+        ("includeDEXS[a]=b", "includeDEXS[a]: expected the spelling includeDEXS"),
+        ("includeDEXS[=b", "includeDEXS[: expected the spelling includeDEXS"),
+        ("includeDexs[]=b", "includeDexs[]: expected the spelling includeDEXS"),
+        ("Partner=", "Partner: expected the spelling partner"),
         ("partner=&partner=", "partner: given twice"),
         ("network=1&chainId=10", "chainId: expected the same as network, 1, got 10"),
     ],
@@ -177,8 +182,28 @@ def test_names_and_values_are_percent_decoded_and_plus_is_a_space() -> None:
     assert (query.src_token, query.dest_token) == ("€ 1", "a+b")
 
 
-def test_names_are_case_sensitive() -> None:
-    assert refusal(b"SRCTOKEN=a&destToken=b&amount=1").field == "srcToken"
+def test_a_name_in_another_case_is_refused_with_the_right_one() -> None:
+    assert "expected the spelling srcToken" in refusal(b"SRCTOKEN=a&destToken=b&amount=1").detail
+
+
+@pytest.mark.parametrize(
+    "written",
+    [
+        "includeDEXS=a,b,c",
+        "includeDEXS=a&includeDEXS=b&includeDEXS=c",
+        "includeDEXS[]=a&includeDEXS[]=b&includeDEXS[]=c",
+        "includeDEXS[0]=a&includeDEXS[1]=b&includeDEXS[2]=c",
+        "includeDEXS%5B%5D=a&includeDEXS%5B%5D=b%2Cc",
+        "includeDEXS[]=a&includeDEXS=&includeDEXS=,b&includeDEXS[]=c",
+    ],
+)
+def test_a_list_comes_as_axios_qs_and_php_write_it(written: str) -> None:
+    """Source: qs `arrayFormat` repeat, brackets and indices; axios `paramsSerializer.indexes`."""
+    assert decode_prices_query(PRICES + b"&" + written.encode()).include_dexs == ("a", "b", "c")
+
+
+def test_an_unlike_parameter_is_ignored() -> None:
+    assert decode_prices_query(PRICES + b"&x[]=1&x=2&filter[srcToken]=3&srcTokens=4").amount == "5"
 
 
 def test_limits_on_bytes_and_parameters() -> None:
