@@ -4,6 +4,7 @@ import subprocess
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import closing
+from urllib.parse import quote
 
 import psycopg
 import pytest
@@ -137,6 +138,20 @@ def test_what_cannot_be_opened_says_why_on_one_line_without_the_password(
 def test_a_password_in_what_the_server_says_is_not_repeated() -> None:
     url = "postgresql://u:geheim@127.0.0.1/x"
     assert reason(url, psycopg.OperationalError("it was geheim\nmore")) == "it was ***"
+
+
+@pytest.mark.parametrize(
+    ("password", "said", "told"),
+    [
+        ("on", "connection refused on port 5432: on", "connection refused *** port 5432: ***"),
+        ("in", "invalid line: postgresql://u:in@host", "invalid line: postgresql://u:***@host"),
+        ("p@ss", "got u:p@ss and u:p%40ss", "got u:*** and u:***"),
+        ("!x", "got u!x, u:!x@h and !xy", "got u***, u:***@h and !xy"),
+    ],
+)
+def test_words_that_contain_a_short_password_stay_whole(password: str, said: str, told: str) -> None:
+    url = f"postgresql://u:{quote(password, safe='')}@127.0.0.1/x"
+    assert reason(url, psycopg.OperationalError(said)) == told
 
 
 def test_without_the_extra_the_error_names_it(postgres_url: str) -> None:

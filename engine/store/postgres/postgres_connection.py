@@ -9,6 +9,7 @@ import logging
 import re
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Generic, Literal, Protocol, TypeVar
+from urllib.parse import quote
 
 from ....config import timeouts
 from ....config.errors import ConfigError, StoreError, StoreUnavailable
@@ -266,7 +267,19 @@ def reason(url: str, error: Exception) -> str:
         return "the port is not a number; a password's / : @ are written %2F %3A %40"
     lines = str(error).strip().splitlines() or [type(error).__name__]
     said = re.sub(r"\s+", " ", lines[0])
-    return said.replace(str(password), "***") if password else said
+    return _masked(said, str(password)) if password else said
+
+
+def _masked(text: str, password: str) -> str:
+    """Replace a password in a text, also as a URL writes it, by `***`.
+
+    Words that merely contain the password stay: `on` would otherwise take its letters out of `connection`.
+    """
+    for written in {password, quote(password, safe="")}:
+        start = r"(?<!\w)" if written[0].isalnum() else ""
+        end = r"(?!\w)" if written[-1].isalnum() else ""
+        text = re.sub(f"{start}{re.escape(written)}{end}", "***", text)
+    return text
 
 
 def _adapt(connection: Connection) -> None:
