@@ -1,4 +1,4 @@
-"""Settlements as effects store them: made from a bid, with the amounts and the gas that their agent keeps to."""
+"""Settlements as effects store them: made from a bid, with the amounts and gas that their agent keeps to."""
 
 import msgspec
 import pytest
