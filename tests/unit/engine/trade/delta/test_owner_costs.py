@@ -424,7 +424,7 @@ async def test_a_failure_that_is_not_in_doubt_counts_against_no_agent_later() ->
 
 
 async def test_an_agent_that_wasted_gas_is_barred_from_owners_that_only_it_knows() -> None:
-    """Four million units an hour: two halves, and then a quarter, which comes back in a quarter of an hour."""
+    """Four million units an hour: two halves, then a quarter, which comes back in a quarter of an hour."""
     stage = Stage()
     await stage.settle(TWO, "ann")
     await stage.settle(KEY, "ann")
