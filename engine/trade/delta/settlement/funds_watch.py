@@ -88,12 +88,14 @@ class _FollowedDelta(Followed[DeltaAccount]):
         may_change: whether funds may change the order's status now: the order is signed, and no settlement of
             it is under way.
         lacks: funds that the owner lacked when they were last read.
+        looked: number of the look that asked the order's vault last; 0 before the first.
     """
 
     filled: int
     needs: Needs
     may_change: bool
     lacks: tuple[MissingFund, ...] = ()
+    looked: int = 0
 
 
 class _FundsAtBlock(Struct, frozen=True):
@@ -141,7 +143,6 @@ class FundsWatch(AccountsWatch[DeltaAccount, _FollowedDelta]):
         self._revalued = revalued
         self._wall_ms = wall_ms
         self._of_vault: dict[DeltaAccount, None] = {}  # accounts of orders from vaults
-        self._valued: dict[bytes, int] = {}  # order hash -> number of the look that asked its vault last
         self._looks = 0
         self._found: dict[DeltaAccount, Holding | None] = {}  # as read last
         self.claims = Claims(lambda token, owner: self._found.get((token, owner)))
@@ -200,7 +201,6 @@ class FundsWatch(AccountsWatch[DeltaAccount, _FollowedDelta]):
 
     def _forget(self, order_hash: bytes) -> None:
         known = self._followed.get(order_hash)
-        self._valued.pop(order_hash, None)
         super()._forget(order_hash)
         if known is not None and known.account not in self._of_account:
             self._found.pop(known.account, None)
@@ -274,10 +274,11 @@ class FundsWatch(AccountsWatch[DeltaAccount, _FollowedDelta]):
             for key in self._of_account.get(account, ())
         ]
         found = [live for key in hashes if (live := self._orders.get(key)) is not None]
-        found.sort(key=lambda live: (live.worth is not None, self._valued.get(live.order_hash, 0)))
+        found.sort(key=lambda live: (live.worth is not None, self._followed[live.order_hash].looked))
         self._looks += 1
         chosen, others = found[:VENUE_VAULT_ORDERS_MAX], found[VENUE_VAULT_ORDERS_MAX:]
-        self._valued |= {live.order_hash: self._looks for live in chosen}
+        for live in chosen:
+            self._followed[live.order_hash].looked = self._looks
         return chosen, frozenset(_account_of(live) for live in others if live.worth is None)
 
     def _revalue(self, order_hash: bytes, worths: Mapping[bytes, VaultWorth]) -> None:
