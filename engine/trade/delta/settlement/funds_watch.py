@@ -162,7 +162,7 @@ class FundsWatch(AccountsWatch[DeltaAccount, _FollowedDelta]):
         """
         self.claims.hold_while_settling(live)  # before the returns: it frees the claim of an ended order
         row = live.row
-        if row.is_final or row.status not in CANCELLABLE:
+        if row.status not in CANCELLABLE:
             self._forget(row.order_hash)
             return
         may_change = row.status is not OrderStatus.AWAITING_SIGNATURE and live.settling is None
@@ -348,7 +348,7 @@ class FundsWatch(AccountsWatch[DeltaAccount, _FollowedDelta]):
         except Exception as error:  # noqa: BLE001  a bug in one order stops no other
             _log.error("an order is stuck", order=to_hex(order_hash), detail=repr(error), exc_info=True)
         else:
-            if row.version > before and (row.status is OrderStatus.SUSPENDED) == is_lacking:
+            if row.version != before and (row.status is OrderStatus.SUSPENDED) == is_lacking:
                 self._suspended += is_lacking
                 self._restored += not is_lacking
 
