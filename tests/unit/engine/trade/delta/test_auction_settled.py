@@ -11,7 +11,7 @@ from cambist.codecs.messages.auction_messages import AuctionedOrder, AuctionSett
 from cambist.codecs.messages.vocabulary import Side
 from cambist.crypto.hexadecimal import to_hex
 from cambist.engine.store.rows import ChainIntent, DeltaFill, Effect, EffectState, IntentState, amount32
-from cambist.engine.store.tables import CHAIN_INTENT, DELTA_FILL, EFFECT
+from cambist.engine.store.tables import CHAIN_INTENT, DELTA_FILL, EFFECT, Table
 from cambist.engine.store.units import Done, Unit, new, put
 from cambist.engine.trade.delta.orders.life import CANCEL, SETTLE
 from cambist.engine.trade.delta.settlement import auction_settled
@@ -67,7 +67,7 @@ def a_fill(order_hash: bytes = ORDER, tx_hash: bytes = TX, number: int = 0) -> D
 
 async def told(folder: Path, rows: list[Any], *orders: tuple[int, AuctionedOrder]) -> list[Any]:
     """Settlements of each order of some rounds, by what is stored."""
-    tables = {Effect: EFFECT, ChainIntent: CHAIN_INTENT, DeltaFill: DELTA_FILL}
+    tables: dict[Any, Table] = {Effect: EFFECT, ChainIntent: CHAIN_INTENT}
     async with Engine("sqlite:cambist.sqlite3", folder, in_process=True).open() as store:
         for row in rows:
             written = put(DELTA_FILL, row) if isinstance(row, DeltaFill) else new(tables[type(row)], row)

@@ -177,7 +177,7 @@ async def test_a_mined_settlement_is_over_once_its_fill_is_indexed(
         assert live.settling is not None, "the order has not changed"
         await stage.becomes(SALE, _S.ACTIVE)
         await stage.until(lambda: stage.settling.statistics() == SettlingStatistics(0, 1, 0))
-        assert (live.settling, live.row.status, live.in_vain) == (None, _S.ACTIVE, 0)
+        assert (stage.live(SALE).settling, live.row.status, live.in_vain) == (None, _S.ACTIVE, 0)
         assert stage.notices() == [Notice.SETTLING, Notice.SETTLED]
 
 
