@@ -246,8 +246,9 @@ class FundsWatch(AccountsWatch[DeltaAccount, _FollowedDelta]):
                 self._found[account] = read.found[account]
             for order_hash in tuple(self._of_account.get(account, ())):
                 self._revalue(order_hash, worths)
-                if self._should_change(order_hash, read):
-                    doubtful += filter(None, [self._orders.get(order_hash)])
+                live = self._changing(order_hash, read)
+                if live is not None:
+                    doubtful.append(live)
                 compared += 1
                 if compared % YIELD_ORDERS == 0:
                     await trio.lowlevel.checkpoint()
@@ -291,21 +292,21 @@ class FundsWatch(AccountsWatch[DeltaAccount, _FollowedDelta]):
         known.needs = needs_of(live.order, known.filled, worth)
         self._revalued(live)
 
-    def _should_change(self, order_hash: bytes, read: _FundsAtBlock) -> bool:
+    def _changing(self, order_hash: bytes, read: _FundsAtBlock) -> LiveOrder | None:
         """Compare the funds that an order needs with its owner's funds, and record the missing funds.
 
         The needs are computed from the order's settled amount in memory.
 
         Returns:
-            Whether the order has to be suspended or restored.
+            The order, if it has to be suspended or restored.
         """
         live, known = self._orders.get(order_hash), self._followed.get(order_hash)
         if live is None:  # another engine runs the order now
             self._forget(order_hash)
         if live is None or known is None:
-            return False
+            return None
         known.lacks = lacks_of(known.needs, read.found[known.account])
-        return _is_due(live, is_lacking=bool(known.lacks))
+        return live if _is_due(live, is_lacking=bool(known.lacks)) else None
 
     async def _settle_doubts(self, doubtful: Sequence[LiveOrder], read: _FundsAtBlock) -> None:
         """Suspend orders whose funds are missing and restore orders whose funds are sufficient again.

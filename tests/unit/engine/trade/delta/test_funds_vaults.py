@@ -1,6 +1,6 @@
 """Funds of orders whose vaults are read with them, and of orders that change while they are read."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, cast
@@ -353,3 +353,37 @@ async def test_claims_go_by_the_funds_that_were_read_last_while_their_account_is
             await one.orders.step(row.order_hash, lambda row: cancel_asked(row, NOW_MS))
         assert one.funds._found == {}
         assert not one.funds.claims.claim(lives)
+
+
+async def test_the_funds_of_a_settlement_under_way_are_claimed_until_it_has_ended(tmp_path: Path) -> None:
+    async with following(tmp_path) as one:
+        rows = [await one.submit(number) for number in (1, 2)]
+        one.chain.balances[WETH, ALICE] = ONE
+        one.tell()
+        await one.is_read()
+        won = OrderStep(step(rows[0], NOW_MS, status=_S.ACTIVE), (Intent(SETTLE, b""),))
+        await one.orders.step(rows[0].order_hash, lambda _: won)
+        other = one.live(rows[1])
+        assert not one.funds.claims.claim([other])
+        live = one.live(rows[0])
+        live.settling = None
+        one.funds.watch_owner(live)
+        assert one.funds.claims.claim([other])
+
+
+async def test_an_order_that_leaves_this_engine_while_its_vault_is_asked_is_forgotten(tmp_path: Path) -> None:
+    async with following(tmp_path) as one:
+        row = await one.submit(1, SHARES)
+        await one.is_read()
+        worths = one.vaults.worths
+
+        async def leaves(orders: Iterable[LiveOrder], block_hash: bytes) -> dict[bytes, VaultWorth]:
+            found = await worths(orders, block_hash)
+            one.orders.leave(())
+            return found
+
+        one.vaults.worths = leaves  # type: ignore[method-assign]
+        one.vaults.worth[row.order_hash] = worth(ONE)
+        one.tell((VAULT, ALICE))
+        await until(lambda: one.funds.statistics().orders == 0)
+        assert (one.funds.statistics().apart, one.revalued) == (0, [])

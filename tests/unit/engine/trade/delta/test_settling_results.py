@@ -223,16 +223,15 @@ async def test_runners_up_follow_in_their_order_while_they_have_time_left(
         assert stage.relayer.keys() == ["first", "second", "third"]
 
 
-@pytest.mark.parametrize(("left", "tried"), [(5, ["5", "0"]), (4, ["0"]), (0, ["0"])])
+@pytest.mark.parametrize(("left", "tried"), [(5, [5, 1]), (4, [1]), (1, [1]), (0, [])])
 async def test_a_runner_up_larger_than_the_rest_is_passed_over(
-    tmp_path: Path, mock_clock: MockClock, left: int, tried: list[str]
+    tmp_path: Path, mock_clock: MockClock, left: int, tried: list[int]
 ) -> None:
     async with a_stage(tmp_path, mock_clock) as stage:
         await stage.submit(SALE)
-        bids = [a_settlement(SALE, f"of {size}", part_amount=f"{size}") for size in (5, 0)]
-        for key in ("first", "of 5"):
+        bids = [a_settlement(SALE, f"of {size}", part_amount=f"{size}") for size in (5, 1)]
+        for key in ("first", "of 5", "of 1"):
             stage.relayer.ends[key] = reverted()
-        stage.relayer.ends["of 0"] = reverted()
         await stage.begin(SALE, a_settlement(SALE, "first"), *bids)
         stage.live(SALE).filled = ONE - left
         await stage.until(lambda: stage.settling.statistics().under_way == 0)
