@@ -8,6 +8,7 @@ from trio.testing import MockClock
 
 from cambist.codecs.contracts.abi import address_word, uint_word
 from cambist.codecs.contracts.contract_events import APPROVAL, TRANSFER
+from cambist.codecs.messages.agent_messages import Notice
 from cambist.codecs.messages.vocabulary import OrderStatus
 from cambist.codecs.trading_token import NATIVE_TOKEN
 from cambist.config.errors import NodeUnavailable
@@ -213,6 +214,8 @@ async def test_an_order_whose_owner_pays_has_no_runner_up(
         stage.relayer.ends["second"] = unmined()
         await ended(stage, SALE, crossed(SALE, BOBS)[0], a_settlement(SALE, "second"))
         assert stage.relayer.keys() == tried
+        assert stage.notices() == [Notice.SETTLING, Notice.REVERTED] * len(tried)
+        assert (SALE.order_hash in stage.settling._runners_up) is (actor is BOB)
 
 
 # --- Agents that waste gas ------------------------------------------------------------------------------
