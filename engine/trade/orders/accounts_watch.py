@@ -199,7 +199,7 @@ class AccountsWatch(ABC, Generic[Account, FollowedOrder]):
     async def _sort_in(self) -> None:
         """Queue the accounts stored by `touched` for a read, yielding to other tasks in between."""
         while self._touched:
-            for count, pair in enumerate(self._touched[0], start=1):
+            for count, pair in enumerate(self._touched[0]):
                 self._note(self._account(pair))
                 if count % YIELD_ORDERS == 0:
                     await trio.lowlevel.checkpoint()
@@ -294,8 +294,12 @@ class AccountsWatch(ABC, Generic[Account, FollowedOrder]):
                 return
             (account,) = accounts
             if account not in self._apart:
-                token, owner = to_hex(account[0]), to_hex(account[1])
-                _log.warning("an account cannot be read", token=token, owner=owner, detail=str(error))
+                _log.warning(
+                    "an account cannot be read",
+                    token=to_hex(account[0]),
+                    owner=to_hex(account[1]),
+                    detail=str(error),
+                )
             self._set_apart(account)
         else:
             for account in accounts:

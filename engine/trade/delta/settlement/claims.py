@@ -58,7 +58,7 @@ class Claims:
         known = self._of_order.get(live.order_hash)
         if live.settling is not None and live.row.status not in ENDED:
             self._add(live)
-            self._under_way(live.order_hash)
+            self._of_order[live.order_hash].is_under_way = True
         elif known is not None and known.is_under_way:
             self._drop(live.order_hash)
 
@@ -100,11 +100,6 @@ class Claims:
         self._of_order[live.order_hash] = _Claim(account, needs.part, allowed, is_under_way=False)
         self._of_account.setdefault(account, set()).add(live.order_hash)
         return True
-
-    def _under_way(self, order_hash: bytes) -> None:
-        known = self._of_order.get(order_hash)
-        if known is not None:
-            known.is_under_way = True
 
     def _is_borne(self, order_hash: bytes) -> bool:
         """Whether the funds of an order's owner, as read last, cover all reservations of that account.

@@ -88,12 +88,14 @@ class _FollowedDelta(Followed[DeltaAccount]):
         may_change: whether funds may change the order's status now: the order is signed, and no settlement of
             it is under way.
         lacks: funds that the owner lacked when they were last read.
+        looked: number of the look that asked the order's vault last; 0 before the first.
     """
 
     filled: int
     needs: Needs
     may_change: bool
     lacks: tuple[MissingFund, ...] = ()
+    looked: int = 0
 
 
 class _FundsAtBlock(Struct, frozen=True):
@@ -141,7 +143,6 @@ class FundsWatch(AccountsWatch[DeltaAccount, _FollowedDelta]):
         self._revalued = revalued
         self._wall_ms = wall_ms
         self._of_vault: dict[DeltaAccount, None] = {}  # accounts of orders from vaults
-        self._valued: dict[bytes, int] = {}  # order hash -> number of the look that asked its vault last
         self._looks = 0
         self._found: dict[DeltaAccount, Holding | None] = {}  # as read last
         self.claims = Claims(lambda token, owner: self._found.get((token, owner)))
@@ -161,7 +162,7 @@ class FundsWatch(AccountsWatch[DeltaAccount, _FollowedDelta]):
         """
         self.claims.hold_while_settling(live)  # before the returns: it frees the claim of an ended order
         row = live.row
-        if row.is_final or row.status not in CANCELLABLE:
+        if row.status not in CANCELLABLE:
             self._forget(row.order_hash)
             return
         may_change = row.status is not OrderStatus.AWAITING_SIGNATURE and live.settling is None
@@ -200,7 +201,6 @@ class FundsWatch(AccountsWatch[DeltaAccount, _FollowedDelta]):
 
     def _forget(self, order_hash: bytes) -> None:
         known = self._followed.get(order_hash)
-        self._valued.pop(order_hash, None)
         super()._forget(order_hash)
         if known is not None and known.account not in self._of_account:
             self._found.pop(known.account, None)
@@ -246,8 +246,9 @@ class FundsWatch(AccountsWatch[DeltaAccount, _FollowedDelta]):
                 self._found[account] = read.found[account]
             for order_hash in tuple(self._of_account.get(account, ())):
                 self._revalue(order_hash, worths)
-                if self._should_change(order_hash, read):
-                    doubtful += filter(None, [self._orders.get(order_hash)])
+                live = self._changing(order_hash, read)
+                if live is not None:
+                    doubtful.append(live)
                 compared += 1
                 if compared % YIELD_ORDERS == 0:
                     await trio.lowlevel.checkpoint()
@@ -274,10 +275,11 @@ class FundsWatch(AccountsWatch[DeltaAccount, _FollowedDelta]):
             for key in self._of_account.get(account, ())
         ]
         found = [live for key in hashes if (live := self._orders.get(key)) is not None]
-        found.sort(key=lambda live: (live.worth is not None, self._valued.get(live.order_hash, 0)))
+        found.sort(key=lambda live: (live.worth is not None, self._followed[live.order_hash].looked))
         self._looks += 1
         chosen, others = found[:VENUE_VAULT_ORDERS_MAX], found[VENUE_VAULT_ORDERS_MAX:]
-        self._valued |= {live.order_hash: self._looks for live in chosen}
+        for live in chosen:
+            self._followed[live.order_hash].looked = self._looks
         return chosen, frozenset(_account_of(live) for live in others if live.worth is None)
 
     def _revalue(self, order_hash: bytes, worths: Mapping[bytes, VaultWorth]) -> None:
@@ -290,21 +292,21 @@ class FundsWatch(AccountsWatch[DeltaAccount, _FollowedDelta]):
         known.needs = needs_of(live.order, known.filled, worth)
         self._revalued(live)
 
-    def _should_change(self, order_hash: bytes, read: _FundsAtBlock) -> bool:
+    def _changing(self, order_hash: bytes, read: _FundsAtBlock) -> LiveOrder | None:
         """Compare the funds that an order needs with its owner's funds, and record the missing funds.
 
         The needs are computed from the order's settled amount in memory.
 
         Returns:
-            Whether the order has to be suspended or restored.
+            The order, if it has to be suspended or restored.
         """
         live, known = self._orders.get(order_hash), self._followed.get(order_hash)
         if live is None:  # another engine runs the order now
             self._forget(order_hash)
         if live is None or known is None:
-            return False
+            return None
         known.lacks = lacks_of(known.needs, read.found[known.account])
-        return _is_due(live, is_lacking=bool(known.lacks))
+        return live if _is_due(live, is_lacking=bool(known.lacks)) else None
 
     async def _settle_doubts(self, doubtful: Sequence[LiveOrder], read: _FundsAtBlock) -> None:
         """Suspend orders whose funds are missing and restore orders whose funds are sufficient again.
@@ -347,7 +349,7 @@ class FundsWatch(AccountsWatch[DeltaAccount, _FollowedDelta]):
         except Exception as error:  # noqa: BLE001  a bug in one order stops no other
             _log.error("an order is stuck", order=to_hex(order_hash), detail=repr(error), exc_info=True)
         else:
-            if row.version > before and (row.status is OrderStatus.SUSPENDED) == is_lacking:
+            if row.version != before and (row.status is OrderStatus.SUSPENDED) == is_lacking:
                 self._suspended += is_lacking
                 self._restored += not is_lacking
 

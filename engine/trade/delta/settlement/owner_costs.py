@@ -96,7 +96,7 @@ class OwnerCosts:
         self._has_settled: OrderedDict[bytes, frozenset[str]] = OrderedDict()  # owner -> agents
         self._barred_until_ms: dict[str, int] = {}  # agents without room
         self._doubts: OrderedDict[bytes, str] = OrderedDict()  # owner -> agent whose settlement failed
-        self._counted: OrderedDict[bytes, bool] = OrderedDict()  # owners of counted doubts
+        self._counted: OrderedDict[bytes, None] = OrderedDict()  # owners of counted doubts
 
     def rests_until_ms(self, owner: bytes) -> int:
         """When an owner's orders may be settled again, Unix milliseconds; 0 if they may now."""
@@ -177,7 +177,7 @@ class OwnerCosts:
             self._poor_until_ms.pop(owner, None)
             doubted = self._doubts.pop(owner, agent)
             if doubted != agent and owner not in self._counted:
-                _keep(self._counted, owner, value=True)
+                _keep(self._counted, owner, value=None)
                 found[owner] = doubted
             if owner in self._rests:
                 self._rests[owner].delivered(self._wall_ms())

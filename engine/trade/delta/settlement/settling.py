@@ -308,7 +308,8 @@ class Settling:
         While chain or store is unavailable, only the first failure is logged. If a re-organisation undoes the
         settlement while this method handles the outcome, the settlement runs again.
         """
-        pause_s, is_told = SETTLING_PAUSE_S, False
+        pause_s = SETTLING_PAUSE_S
+        is_told = False
         try:
             # After a failed settlement, the order's step may have replaced this key by the key of the next
             # best bid's settlement, for which `carry_on` has started another task.

@@ -9,6 +9,7 @@ import trio
 from cambist.config import limits
 from cambist.engine.host.admission.budgets import (
     GAS_OF_CODE,
+    GAS_OF_DOUBTS,
     GAS_OF_NETWORK,
     GAS_OF_NEW_OWNERS,
     GAS_OF_OWNER,
@@ -284,3 +285,168 @@ async def test_an_agent_that_settles_in_the_end_was_not_the_cause() -> None:
     await stage.fail(ONE, "ann")
     stage.now_ms += 5_000
     assert await stage.settle(ONE, "ann") == {}
+
+
+# --- Until when -----------------------------------------------------------------------------------------
+
+
+async def test_an_owner_rests_up_to_the_millisecond_and_not_at_its_end() -> None:
+    stage = Stage()
+    assert stage.costs.rests_until_ms(ONE) == 0
+    assert await stage.fail(ONE, gas=GAS_OF_OWNER.most)
+    end_ms = stage.now_ms + REST_MS
+    for now_ms, until_ms in ((end_ms - 1, end_ms), (end_ms, 0)):
+        stage.now_ms = now_ms
+        assert stage.costs.rests_until_ms(ONE) == until_ms
+
+
+@pytest.mark.parametrize("is_other_open", [False, True])
+async def test_an_owner_without_gas_waits_until_it_comes_back_and_looks_sooner_if_others_may_give_it_back(
+    is_other_open: bool,
+) -> None:
+    """A million units come back in a day, half of them in half a day."""
+    stage = Stage()
+    assert await stage.fail(ONE, gas=GAS_OF_OWNER.most)
+    stage.now_ms += REST_MS
+    assert not is_other_open or await stage.begin(TWO)
+    assert not await stage.begin(ONE, gas=GAS_OF_OWNER.most // 2)
+    end_ms = stage.now_ms + (10_000 if is_other_open else 43_200_000 - REST_MS)
+    for now_ms, until_ms in ((stage.now_ms, end_ms), (end_ms - 1, end_ms), (end_ms, 0)):
+        stage.now_ms = now_ms
+        assert stage.costs.rests_until_ms(ONE) == until_ms
+    assert bool(await stage.begin(ONE, gas=GAS_OF_OWNER.most // 2)) is not is_other_open
+
+
+async def test_an_owner_without_a_place_looks_again_after_a_second() -> None:
+    stage = Stage()
+    for number in range(PLACES_OF_NEW_OWNERS.most):
+        assert await stage.begin(bytes([0, number]) * 10, gas=1)
+    assert not await stage.begin(ONE, gas=1)
+    assert stage.costs.rests_until_ms(ONE) == stage.now_ms + 1_000
+
+
+async def test_an_owner_whose_acts_cost_more_than_it_has_waits_for_its_gas_and_not_for_its_rest() -> None:
+    stage = Stage()
+    assert await stage.fail(KEY, gas=GAS_OF_OWNER.most)
+    stage.now_ms += REST_MS
+    assert await stage.fail(KEY, gas=GAS_OF_OWNER.most // 2)
+    assert stage.costs.rests_until_ms(KEY) == stage.now_ms + 43_200_000 - REST_MS
+    assert stage.costs.rests_until_ms(ONE) == 0
+
+
+async def test_an_owner_that_settles_between_failures_rests_as_after_the_first() -> None:
+    stage = Stage()
+    assert await stage.fail(ONE, gas=100_000)
+    stage.now_ms += REST_MS
+    await stage.settle(ONE)
+    assert await stage.fail(ONE, gas=100_000), "once for each time that it settles, it has no rest"
+    assert stage.rest_s(ONE) == 0
+    assert await stage.fail(ONE, gas=100_000)
+    assert stage.rest_s(ONE) == 5
+
+
+# --- What is charged ------------------------------------------------------------------------------------
+
+
+async def test_a_settlement_above_an_owners_budget_takes_all_of_it_and_no_more() -> None:
+    stage = Stage()
+    key = await stage.begin(ONE, gas=100 * GAS_OF_NEW_OWNERS.most)
+    assert key
+    assert not await stage.begin(TWO, gas=1), "all owners' gas is taken"
+    stage.costs.failed(key, "ann", 0, {}, is_doubted=False)
+    stage.now_ms += 10_000
+    assert await stage.begin(TWO, gas=1)
+
+
+async def test_a_network_answers_for_the_contracts_of_its_orders_alone() -> None:
+    stage = Stage()
+    stage.submitter = "network 203.0.113"
+    keys = [bytes([9, number]) * 10 for number in range(20)]
+    for key in keys:
+        assert await stage.fail(key, gas=GAS_OF_OWNER.most)
+    assert await stage.begin(ONE, gas=GAS_OF_NETWORK.most)
+
+
+async def test_orders_whose_submitter_is_unknown_are_charged_to_no_network() -> None:
+    """As after a restart."""
+    stage = Stage()
+    stage.submitter = ""
+    wallets = [bytes([1, number]) * 10 for number in range(20)]
+    stage.codes = {wallet: bytes([number]) for number, wallet in enumerate(wallets)}
+    failed = [await stage.fail(wallet) for wallet in wallets]
+    assert sum(failed) == GAS_OF_NEW_OWNERS.most // GAS
+
+
+async def test_a_crossing_is_charged_to_its_contracts_and_not_to_its_keys() -> None:
+    stage = Stage()
+    assert await stage.begin(ONE, KEY, gas=GAS_OF_OWNER.most)
+    assert await stage.begin(TWO, KEY, gas=GAS_OF_OWNER.most)
+    assert not await stage.begin(ONE, gas=1)
+    assert await stage.begin(KEY, gas=1)
+
+
+async def test_a_settlement_is_judged_once_whatever_becomes_of_it() -> None:
+    stage = Stage()
+    orders: list[Any] = [SimpleNamespace(terms=SimpleNamespace(owner=ONE), causer="key k")]
+    assert await stage.costs.begin("one", orders, GAS, is_sent=False)
+    assert stage.costs.failed("one", "ann", 0, {}, is_doubted=False)
+    assert await stage.costs.begin("one", orders, GAS, is_sent=False)
+    assert not stage.costs.failed("one", "ann", GAS, stage.payers(ONE), is_doubted=True), "it has ended"
+    stage.costs.failed(await stage.begin(ONE), "ann", GAS, stage.payers(ONE), is_doubted=False)
+    assert not await stage.costs.begin("two", orders, GAS, is_sent=False)
+    stage.now_ms += 1_000_000
+    assert not await stage.costs.begin("two", orders, GAS, is_sent=False)
+    assert await stage.costs.begin("three", orders, GAS, is_sent=False)
+
+
+async def test_a_settlement_that_was_sent_before_takes_neither_gas_nor_places() -> None:
+    stage = Stage()
+    for _ in range(PLACES_OF_NEW_OWNERS.most + 1):
+        assert await stage.begin(ONE, gas=GAS_OF_OWNER.most, is_sent=True)
+    assert await stage.begin(TWO, gas=GAS_OF_CODE.most)
+
+
+async def test_the_code_of_a_settlement_is_told_of_the_owners_that_have_some() -> None:
+    stage = Stage()
+    stage.codes[TWO] = b"another"
+    orders: list[Any] = [SimpleNamespace(terms=SimpleNamespace(owner=owner)) for owner in (ONE, KEY, TWO)]
+    found = await stage.costs.codes(orders)
+    assert found == {ONE: frozenset({b"wallet"}), TWO: frozenset({b"another"})}
+
+
+async def test_a_failure_that_is_not_in_doubt_counts_against_no_agent_later() -> None:
+    stage = Stage()
+    stage.costs.failed(await stage.begin(ONE), "ann", 0, {}, is_doubted=False)
+    assert await stage.settle(ONE, "bob") == {}
+
+
+# --- Agents that waste gas -------------------------------------------------------------------------------
+
+
+async def test_an_agent_that_wasted_gas_is_barred_from_owners_that_only_it_knows() -> None:
+    """Four million units an hour: two halves, then a quarter, which comes back in a quarter of an hour."""
+    stage = Stage()
+    await stage.settle(TWO, "ann")
+    await stage.settle(KEY, "ann")
+    await stage.settle(KEY, "bob")
+    most, began_ms = GAS_OF_DOUBTS.most, stage.now_ms
+    for gas_used, barred_s in ((most // 2, 0), (most // 2, 0), (most // 4, 900)):
+        stage.costs.wasted("ann", gas_used)
+        for at_ms in (began_ms, began_ms + 899_999, began_ms + 900_000):
+            stage.now_ms = at_ms
+            is_barred = at_ms - began_ms < 1_000 * barred_s
+            assert stage.costs.is_barred("ann", ONE) is is_barred
+            assert stage.costs.is_barred("ann", TWO) is is_barred
+            assert not stage.costs.is_barred("ann", KEY), "another agent settles for it too"
+            assert not stage.costs.is_barred("bob", ONE)
+        stage.now_ms = began_ms
+
+
+def test_a_failure_above_an_agents_budget_takes_all_of_it_and_no_more() -> None:
+    stage = Stage()
+    stage.costs.wasted("ann", 10 * GAS_OF_DOUBTS.most)
+    assert not stage.costs.is_barred("ann", ONE)
+    stage.costs.wasted("ann", GAS_OF_DOUBTS.most // 3_600)
+    assert stage.costs.is_barred("ann", ONE)
+    stage.now_ms += 2_000
+    assert not stage.costs.is_barred("ann", ONE)

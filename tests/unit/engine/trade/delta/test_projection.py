@@ -1,6 +1,6 @@
 """A single step of the chain that changes very many orders at once."""
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
 
@@ -14,10 +14,12 @@ from cambist.engine.chain.index.applied import KeptRow
 from cambist.engine.chain.index.indexer import Advance
 from cambist.engine.chain.index.ring import Mark
 from cambist.engine.store.leases import Leases
-from cambist.engine.store.queries import IDS_MAX, among
+from cambist.engine.store.queries import IDS_MAX, Query, among
 from cambist.engine.store.rows import (
     DeltaFill,
     DeltaOrderRow,
+    Effect,
+    EffectState,
     OrderDocument,
     PreSignature,
     UsedNonce,
@@ -31,13 +33,16 @@ from cambist.engine.store.tables import (
     DELTA_FILL,
     DELTA_ORDER,
     DELTA_REFUND,
+    EFFECT,
     NONCE_USED,
     PRE_SIGNATURE,
 )
 from cambist.engine.store.units import Change, Done, Unit, drop, new, put
 from cambist.engine.trade.delta.orders.document import encode_document
+from cambist.engine.trade.delta.orders.life import SETTLE
 from cambist.engine.trade.delta.orders.live_orders import LiveOrders
 from cambist.engine.trade.delta.settlement.projection import DeltaProjection
+from cambist.engine.trade.orders.order_units import effect_key
 from support.delta.bidding import a_round_order
 from support.store.store_work import now_ms
 from support.store.stores import (
@@ -53,6 +58,7 @@ from support.store.stores import (
     hash_of,
     moved,
     rows_of,
+    structs_of,
 )
 
 MANY = max(IDS_MAX, 2 * VENUE_LOAD_ORDERS) + 100
@@ -62,31 +68,52 @@ TOP = 50
 
 @asynccontextmanager
 async def many_orders(
-    folder: Path, status: OrderStatus
+    folder: Path, status: OrderStatus, *, count: int = MANY, confirmations: int = CONFIRMATIONS
 ) -> AsyncIterator[tuple[Store, LiveOrders, DeltaProjection, list[DeltaOrderRow]]]:
     """A store with MANY orders of a status, which are in memory."""
-    body = encode_document(a_round_order(1).document)
-    rows = [a_delta_order(number, status=status) for number in range(MANY)]
+    rows = [a_delta_order(number, status=status) for number in range(count)]
     async with Engine("sqlite:cambist.sqlite3", folder, in_process=True).open() as store:
-        for at in range(0, MANY, 100):
-            some = rows[at : at + 100]
-            documents = [put(DELTA_DOCUMENT, OrderDocument(row.order_hash, body)) for row in some]
-            assert await store.write(Unit((*(new(DELTA_ORDER, row) for row in some), *documents))) == Done()
+        await stored(store, rows)
         leases = Leases(store, "one", life_s=60, now_ms=now_ms)
         orders = LiveOrders(store, leases)
         projection = DeltaProjection(
             store,
             orders,
-            confirmations=CONFIRMATIONS,
+            confirmations=confirmations,
             failures_max=3,
             now_ms=lambda: NOW_MS,
         )
         async with trio.open_nursery() as nursery:
             await nursery.start(leases.run)
             await orders.load(rows, ())
-            assert len(orders) == MANY
+            assert len(orders) == count
             yield store, orders, projection, rows
             nursery.cancel_scope.cancel()
+
+
+async def stored(store: Store, rows: Sequence[DeltaOrderRow]) -> None:
+    """Put orders with their documents into a store."""
+    body = encode_document(a_round_order(1).document)
+    for at in range(0, len(rows), 100):
+        some = rows[at : at + 100]
+        documents = [put(DELTA_DOCUMENT, OrderDocument(row.order_hash, body)) for row in some]
+        assert await store.write(Unit((*(new(DELTA_ORDER, row) for row in some), *documents))) == Done()
+
+
+async def stepped(
+    store: Store, projection: DeltaProjection, row: DeltaOrderRow, advance: Advance
+) -> DeltaOrderRow | None:
+    """An order after a step of the indexer, which writes its own rows too."""
+    undone = [drop(table, log) for table, log in advance.undone]
+    added = [put(table, log) for table, log in advance.rows]
+    changes = await projection.changes(advance)
+    assert await store.write(Unit((*undone, *added, *changes))) == Done()
+    return await found(store, row)
+
+
+def effects_of(rows: Sequence[DeltaOrderRow]) -> Query:
+    """Query for the effects of orders."""
+    return among(EFFECT, "order_hash", [row.order_hash for row in rows])
 
 
 def a_step(number: int, *fills: DeltaFill) -> Advance:
@@ -179,6 +206,112 @@ async def test_the_latest_pre_signature_of_its_owner_makes_an_order_pending(
         after = await found(store, row)
     assert after is not None
     assert after.status is status
+
+
+# --- What an order's state is made of -------------------------------------------------------------------
+
+
+async def test_an_order_and_its_settlement_are_final_with_the_last_confirmation(tmp_path: Path) -> None:
+    async with many_orders(tmp_path, OrderStatus.ACTIVE, count=2) as (store, orders, projection, rows):
+        row, other = rows
+        for one in rows:
+            key = effect_key(one.order_hash, 1, SETTLE)
+            times = 1, EffectState.INTENDED, 0, NOW_MS, NOW_MS
+            effect = Effect(key, one.order_hash, one.shard, SETTLE, b"", NOW_MS, *times)
+            assert await store.write(Unit((new(EFFECT, effect),))) == Done()
+        for top, expected in (
+            (TOP, False),
+            (TOP + CONFIRMATIONS - 2, False),
+            (TOP + CONFIRMATIONS - 1, True),
+        ):
+            advance = a_step(top, *([a_fill(row, 0)] if top == TOP else []))
+            after = await stepped(store, projection, row, advance)
+            assert after is not None
+            assert (after.status, after.is_final) == (OrderStatus.COMPLETED, expected)
+            assert (after.spent, after.received) == (amount32(5), amount32(9))
+            assert after.updated_ms == NOW_MS
+            effects = {one.key: one.state for one in await structs_of(store, EFFECT, effects_of(rows))}
+            assert effects == {
+                effect_key(row.order_hash, 1, SETTLE): EffectState.DONE if expected else EffectState.INTENDED,
+                effect_key(other.order_hash, 1, SETTLE): EffectState.INTENDED,
+            }
+            await orders.notice([after])
+        assert await found(store, other) == other
+
+
+async def test_the_fills_of_an_order_count_once_whether_stored_or_of_the_step(tmp_path: Path) -> None:
+    async with many_orders(tmp_path, OrderStatus.ACTIVE, count=2) as (store, _, projection, (row, other)):
+        first, second, third = (replace(a_fill(row, at), is_closed=False) for at in range(3))
+        await stepped(store, projection, row, a_step(TOP, first, second))
+        after = await stepped(store, projection, row, a_step(TOP, second, third, a_fill(other, 3)))
+        assert after is not None
+        assert (after.spent, after.received) == (amount32(15), amount32(27))
+        undone = replace(a_step(TOP - 1), undone=((DELTA_FILL, first), (DELTA_FILL, third)))
+        after = await stepped(store, projection, row, undone)
+        assert after is not None
+        assert (after.status, after.spent) == (OrderStatus.ACTIVE, amount32(5))
+
+
+async def test_a_log_about_an_order_of_another_chain_changes_nothing(tmp_path: Path) -> None:
+    async with many_orders(tmp_path, OrderStatus.ACTIVE, count=1) as (store, _, projection, _):
+        elsewhere = a_delta_order(9, status=OrderStatus.ACTIVE, chain_id=10)
+        await stored(store, [elsewhere])
+        assert await stepped(store, projection, elsewhere, a_step(TOP, a_fill(elsewhere, 0))) == elsewhere
+        used = UsedNonce(10, elsewhere.owner, elsewhere.nonce, hash_of(3), TOP, None)
+        advance = replace(a_step(TOP), rows=((NONCE_USED, used),))
+        assert await stepped(store, projection, elsewhere, advance) == elsewhere
+
+
+def a_used_nonce(row: DeltaOrderRow, order_hash: bytes | None = None, tx: int = 1) -> UsedNonce:
+    return UsedNonce(row.chain_id, row.owner, row.nonce, hash_of(tx), TOP, order_hash)
+
+
+async def test_very_many_nonces_of_orders_that_others_run_are_looked_up_some_at_a_time(
+    tmp_path: Path,
+) -> None:
+    async with many_orders(tmp_path, OrderStatus.ACTIVE, count=1) as (store, _, projection, (known,)):
+        others = [a_delta_order(number, status=OrderStatus.ACTIVE) for number in range(1, 131)]
+        await stored(store, others)
+        logs: tuple[KeptRow, ...] = tuple((NONCE_USED, a_used_nonce(row)) for row in (known, *others))
+        await stepped(store, projection, known, replace(a_step(TOP), rows=logs))
+        after = [await found(store, row) for row in (known, *others)]
+        assert {one.status for one in after if one is not None} == {OrderStatus.CANCELLED}
+        await stepped(store, projection, known, replace(a_step(TOP - 1), undone=logs))
+        after = [await found(store, row) for row in (known, *others)]
+        assert {one.status for one in after if one is not None} == {OrderStatus.ACTIVE}
+        assert len(after) == 131
+
+
+async def test_a_nonce_that_is_used_changes_no_order_that_has_ended_before(tmp_path: Path) -> None:
+    """Its nonce was free for another order."""
+    orders = many_orders(tmp_path, OrderStatus.ACTIVE, count=1, confirmations=1)
+    async with orders as (store, _, projection, (known,)):
+        ended = a_delta_order(8, status=OrderStatus.EXPIRED, nonce=amount32(77))
+        await stored(store, [ended])
+        advance = replace(a_step(TOP), rows=((NONCE_USED, a_used_nonce(ended)),))
+        assert await projection.changes(advance) == ()
+        assert await found(store, known) == known
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "status"),
+    [
+        (None, hash_of(99), OrderStatus.CANCELLED),
+        (hash_of(99), None, OrderStatus.FAILED),
+    ],
+)
+async def test_the_first_log_of_a_nonce_tells_how_its_order_ends(
+    tmp_path: Path, first: bytes | None, second: bytes | None, status: OrderStatus
+) -> None:
+    async with many_orders(tmp_path, OrderStatus.ACTIVE, count=1) as (store, _, projection, (row,)):
+        assert await store.write(Unit((put(NONCE_USED, a_used_nonce(row, first)),))) == Done()
+        changes = await projection.changes(
+            replace(a_step(TOP), rows=((NONCE_USED, a_used_nonce(row, second, tx=2)),))
+        )
+        assert await store.write(Unit(tuple(changes))) == Done()
+        after = await found(store, row)
+        assert after is not None
+        assert after.status is status
 
 
 # --- Across chains --------------------------------------------------------------------------------------

@@ -2,12 +2,15 @@
 
 import pytest
 
+from cambist.codecs.bridges.bridge_terms import SELECTORS, BridgeKind
 from cambist.codecs.contracts.abi import address_word, selector, uint_word
 from cambist.codecs.contracts.contract_events import APPROVAL, TRANSFER
+from cambist.codecs.eip712_orders.delta import DeltaBridge
 from cambist.engine.chain.artifacts import known_errors
 from cambist.engine.chain.port import Log
 from cambist.engine.store.rows import IntentCause
 from cambist.engine.trade.delta.bids.agent_rest import AgentFault
+from cambist.engine.trade.delta.orders.terms import SettledOrder
 from cambist.engine.trade.delta.settlement.failures import (
     BY_CAUSE,
     BY_ERROR,
@@ -15,8 +18,10 @@ from cambist.engine.trade.delta.settlement.failures import (
     failure_of,
     fault_in,
     is_by_code,
+    is_of_bridge,
     is_owners_act,
 )
+from support.delta.bidding import a_delta_order, a_productive_order
 
 OWNER, AGENT, DELTA = (address_word(bytes([one]) * 20) for one in (1, 2, 3))
 _C, _F = IntentCause, SettlementFailure
@@ -107,6 +112,62 @@ def test_code_of_an_owners_is_a_cause_where_it_refused_or_nothing_else_explains_
     cause: IntentCause, error: bytes | None, owners: set[bytes] | None, is_code: bool
 ) -> None:
     assert is_by_code(cause, error, owners) is is_code
+
+
+def a_bridged_order(destination_chain_id: int) -> SettledOrder:
+    across = SELECTORS[BridgeKind.ACROSS]
+    return a_delta_order(bridge=DeltaBridge(across, destination_chain_id, bytes(20), 0, bytes(5 * 32)))
+
+
+OF_BID, OF_BRIDGE, OF_VAULT = "StepFailed(uint256,bytes)", "DepositsArePaused()", "RedemptionFailed(address)"
+
+
+@pytest.mark.parametrize(
+    ("order", "error", "failure"),
+    [
+        (None, OF_BID, _F.AGENTS),
+        (None, OF_BRIDGE, _F.AGENTS),
+        (a_delta_order(), OF_BID, _F.AGENTS),
+        (a_delta_order(), OF_BRIDGE, _F.AGENTS),
+        (a_bridged_order(1), OF_BID, _F.AGENTS),
+        (a_bridged_order(1), OF_BRIDGE, _F.DOUBTFUL),
+        (a_bridged_order(10), OF_BRIDGE, _F.DOUBTFUL),
+        (a_bridged_order(10), "PullFailed(address)", _F.FUNDS),
+        (a_productive_order(), OF_BID, _F.DOUBTFUL),
+        (a_productive_order(), OF_BRIDGE, _F.DOUBTFUL),
+        (a_productive_order(), "NonceUsed(uint256)", _F.ORDER_DONE),
+    ],
+)
+def test_a_vault_or_an_error_of_the_orders_bridge_makes_a_failure_of_the_bid_doubtful(
+    order: SettledOrder | None, error: str, failure: SettlementFailure
+) -> None:
+    error4 = selector(error)
+    assert failure_of(_C.REVERTED, error4, {error4}, order) is failure
+
+
+def test_an_error_of_the_orders_vault_is_missing_funds_whoever_else_meets_it() -> None:
+    error4 = selector(OF_VAULT)
+    assert failure_of(_C.REVERTED, error4, set(), a_productive_order()) is _F.FUNDS
+    for order in (None, a_delta_order(), a_bridged_order(10)):
+        assert failure_of(_C.REVERTED, error4, set(), order) is _F.DOUBTFUL
+
+
+@pytest.mark.parametrize(
+    ("error4", "is_of_bridges"),
+    [
+        (selector(OF_BRIDGE), True),
+        (b"none", True),
+        (selector(OF_BID), False),
+        (selector("PullFailed(address)"), False),
+        (None, False),
+        (b"", False),
+        (b"non", False),
+    ],
+)
+def test_an_error_is_a_bridges_if_it_is_neither_the_contracts_nor_of_a_bid(
+    error4: bytes | None, is_of_bridges: bool
+) -> None:
+    assert is_of_bridge(error4) is is_of_bridges
 
 
 def test_the_tables_hold_no_more_and_the_contracts_declare_each_error() -> None:

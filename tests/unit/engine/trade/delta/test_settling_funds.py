@@ -27,7 +27,7 @@ from cambist.engine.trade.delta.bids.bids import RoundOrder
 from cambist.engine.trade.delta.orders.live_orders import LiveOrder, LiveOrders
 from cambist.engine.trade.delta.settlement.claims import Claims
 from cambist.engine.trade.delta.settlement.owner_costs import OwnerCosts
-from cambist.engine.trade.delta.settlement.settling import Settling, TellAgent, settlement_of
+from cambist.engine.trade.delta.settlement.settling import Settling, TellAgent
 from cambist.engine.trade.orders.order_units import step
 from cambist.engine.trade.orders.step import OrderStep
 from support.delta.auctioning import (
@@ -41,7 +41,7 @@ from support.delta.auctioning import (
     on_all,
     on_each,
 )
-from support.delta.bidding import ONE, a_delta_order, a_proven, a_round_order
+from support.delta.bidding import ONE, a_delta_order, a_round_order
 from support.patience import until
 from support.store.store_work import now_ms
 from support.store.stores import NOW_MS
@@ -480,9 +480,3 @@ async def test_a_bridge_that_fails_once_a_settlement_is_mined_strikes_no_agent(
         relayer.may_end.set()
         await until(lambda: any(one.notice is Notice.REVERTED for one in agent.told))
         assert auction.auctioneer.reports()["ann"].faults == faults
-
-
-@pytest.mark.parametrize(("gas_max", "gas"), [(1_000_000, 450_000), (400_000, 400_000)])
-def test_a_settlement_may_use_a_third_more_gas_than_its_simulation(gas_max: int, gas: int) -> None:
-    bid = a_proven("alpha", (a_round_order(1), 2_400), gas=300_000)
-    assert settlement_of(bid, 0, "key", 1, NOW_MS // 1_000, gas_max).gas == gas

@@ -10,16 +10,18 @@ from hypothesis import strategies as st
 
 from cambist.codecs.contracts.abi import selector, uint_word
 from cambist.codecs.contracts.delta_calldata import Execution, agent_id, settle_productive
-from cambist.codecs.contracts.vault_calldata import preview_redeem, preview_withdraw
+from cambist.codecs.contracts.vault_calldata import ASSET, preview_redeem, preview_withdraw
+from cambist.codecs.trading_token import NATIVE_TOKEN
 from cambist.config.errors import (
     InsufficientBalance,
     InvalidProductiveOrderParams,
     Reverted,
     ServiceUnavailable,
 )
-from cambist.config.limits import DELTA_SHARES_MAX
+from cambist.config.limits import DELTA_SHARES_MAX, VAULT_GAS_MAX
 from cambist.crypto.hexadecimal import to_hex
 from cambist.engine.chain.holdings import Holding
+from cambist.engine.chain.port import EthCall
 from cambist.engine.store.rows import IntentCause
 from cambist.engine.trade.delta.bids.bids import (
     Rejection,
@@ -33,11 +35,32 @@ from cambist.engine.trade.delta.orders.fillable import promised, still_given
 from cambist.engine.trade.delta.orders.funds import Fund, MissingFund, Needs, lacks_of, needs_of, told_of
 from cambist.engine.trade.delta.orders.live_orders import LiveOrder
 from cambist.engine.trade.delta.orders.terms import next_part, part_of, terms_of, whole_of
-from cambist.engine.trade.delta.orders.vault import VaultWorth, is_refused, preview_call, previewed
-from cambist.engine.trade.delta.orders.vault_checks import check_shares, shares_needed
+from cambist.engine.trade.delta.orders.vault import (
+    VaultWorth,
+    is_refused,
+    preview_call,
+    previewed,
+    trial_call,
+)
+from cambist.engine.trade.delta.orders.vault_checks import (
+    check_shares,
+    check_strategy,
+    shares_needed,
+    vault_calls,
+)
 from cambist.engine.trade.delta.resting.resting_price import left_of, rate_of
 from cambist.engine.trade.delta.settlement.failures import SettlementFailure, failure_of
-from support.delta.bidding import ONE, SIGNATURE, USDC, USDC_ONE, VAULT, WETH, a_productive_order, asked_for
+from support.delta.bidding import (
+    ONE,
+    SIGNATURE,
+    USDC,
+    USDC_ONE,
+    VAULT,
+    WETH,
+    a_delta_order,
+    a_productive_order,
+    asked_for,
+)
 
 FAIR = 2_500 * USDC_ONE
 SHARES = a_productive_order(shares=2 * ONE)
@@ -153,6 +176,20 @@ def test_a_vault_is_not_blamed_for_what_its_owner_lacks() -> None:
     assert [lack.fund for lack in lacks] == [Fund.BALANCE, Fund.ALLOWANCE]
 
 
+@pytest.mark.parametrize("permit", [b"", b"\1"])
+def test_a_permit_stands_for_the_allowance_of_shares_too(permit: bytes) -> None:
+    order = a_productive_order(use_shares=False, shares=2 * ONE, permit=permit)
+    for worth, shares in ((None, 2 * ONE), (VaultWorth(ONE, ONE // 2, ONE, is_given=True), ONE // 2)):
+        needs = needs_of(order, 0, worth)
+        assert needs == Needs(shares, 0 if permit else shares, is_native=False)
+
+
+def test_an_order_that_sells_native_tokens_commits_nothing_of_a_balance() -> None:
+    native, sale = a_delta_order(src_token=NATIVE_TOKEN), a_delta_order()
+    assert promised([(native, 0), (sale, ONE // 4), (SHARES, ONE)]) == {WETH: 3 * ONE // 4, VAULT: ONE}
+    assert promised([(native, 0)]) == {}
+
+
 @given(st.integers(1, 10**6), st.integers(1, 10**6), st.integers(0, 10**6))
 def test_an_order_commits_no_less_than_its_parts_take(shares: int, amount: int, filled: int) -> None:
     order = a_productive_order(use_shares=False, shares=shares, src_amount=amount)
@@ -177,6 +214,36 @@ def test_a_vault_is_asked_for_the_other_side_of_the_amount() -> None:
 def test_a_vault_that_states_nothing_is_told_apart(answer: bytes | Exception) -> None:
     for order in (SHARES, AMOUNT):
         assert not previewed(order, 7, answer).is_told
+        assert previewed(order, 7, answer) == VaultWorth(7, 0, 0, is_given=True)
+
+
+@pytest.mark.parametrize(
+    ("shares", "assets", "is_told"), [(1, 1, True), (0, 1, False), (1, 0, False), (0, 0, False)]
+)
+def test_a_statement_is_of_a_share_and_a_unit_at_least(shares: int, assets: int, is_told: bool) -> None:
+    assert VaultWorth(7, shares, assets, is_given=True).is_told is is_told
+
+
+@pytest.mark.parametrize("order", [SHARES, AMOUNT])
+def test_a_trial_settles_the_previewed_amount_without_an_agents_calls(order: Any) -> None:
+    delta, relayer, worth = b"\xde" * 20, b"\x4e" * 20, VaultWorth(7, 7, 9, is_given=True)
+    data = settle_productive(order, SIGNATURE, 7, Execution(0, 9, ()))
+    call = trial_call(order, SIGNATURE, worth, delta, relayer, 5_000)
+    assert call == EthCall(delta, data, relayer, gas_max=5_000)
+
+
+def test_a_vault_is_asked_within_a_bound_of_gas() -> None:
+    asset = EthCall(VAULT, ASSET, gas_max=VAULT_GAS_MAX)
+    for order, whole in ((SHARES, 2 * ONE), (AMOUNT, ONE)):
+        preview = preview_call(order, whole)
+        assert preview.gas_max == VAULT_GAS_MAX
+        assert vault_calls(order) == {"asset": asset, "preview": preview}
+
+
+def test_an_order_may_sell_from_vaults_of_the_chains_strategies_alone() -> None:
+    check_strategy(VAULT, [WETH, VAULT], "order.strategy")
+    with pytest.raises(InvalidProductiveOrderParams, match="a vault of GET"):
+        check_strategy(VAULT, [WETH], "order.strategy")
 
 
 def test_a_trial_that_stops_at_the_price_shows_that_the_vault_gives() -> None:

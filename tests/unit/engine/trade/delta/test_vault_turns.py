@@ -97,5 +97,5 @@ def test_orders_that_ended_leave_nothing() -> None:
         "Any", SimpleNamespace(order_hash=live.order_hash, status=OrderStatus.COMPLETED, is_final=True)
     )
     turns.funds.watch_owner(live)
-    assert (turns.funds._valued, turns.funds._of_vault) == ({}, {})
+    assert turns.funds._of_vault == {}
     assert turns.look(ALICES) == ([], frozenset())

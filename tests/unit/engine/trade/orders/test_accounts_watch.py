@@ -7,8 +7,16 @@ from typing import Any
 import pytest
 import trio
 
-from cambist.config.errors import NodeUnavailable
-from cambist.config.timeouts import FUNDS_PAUSE_S, FUNDS_PAUSE_S_MAX, FUNDS_RECHECK_S
+from cambist.config.errors import ChainError, NodeUnavailable
+from cambist.config.limits import VENUE_FUNDS_ACCOUNTS_MAX, VENUE_FUNDS_STEPS_FREE
+from cambist.config.timeouts import (
+    FUNDS_PAUSE_S,
+    FUNDS_PAUSE_S_MAX,
+    FUNDS_RECHECK_S,
+    FUNDS_SLICE_S,
+    FUNDS_STEP_REST_S,
+    FUNDS_STEPS_REST_S_MAX,
+)
 from cambist.engine.chain.index.ring import Mark
 from cambist.engine.chain.index.watch import Watch, WatchedAccount
 from cambist.engine.trade.orders.accounts_watch import AccountsWatch, Followed
@@ -23,12 +31,15 @@ class Kind(AccountsWatch[WatchedAccount, Followed[WatchedAccount]]):
 
     Attributes:
         looks: at accounts, with the block that the chain is read to.
-        broken: an account that no look survives.
+        tries: time and accounts of each look, of those that fail too.
+        broken: an account that no look survives; unreadable: accounts that the chain does not answer for.
+        changes: account -> number of its orders that its next look changes.
         is_away: whether the node is away.
         slow: event that a look waits for; `is_slow` is true meanwhile.
     """
 
     broken: WatchedAccount | None = None
+    unreadable: frozenset[WatchedAccount] = frozenset()
     is_away = False
     slow: trio.Event | None = None
     is_slow = False
@@ -37,6 +48,8 @@ class Kind(AccountsWatch[WatchedAccount, Followed[WatchedAccount]]):
         chain: Any = SimpleNamespace(chain_id=1)
         super().__init__(chain, watch, lambda: TOP)
         self.looks: list[tuple[tuple[WatchedAccount, ...], Mark]] = []
+        self.tries: list[tuple[float, tuple[WatchedAccount, ...]]] = []
+        self.changes: dict[WatchedAccount, int] = {}
 
     def follow(self, number: int, account: WatchedAccount) -> None:
         self._follow(hash_of(number), Followed(account))
@@ -50,13 +63,18 @@ class Kind(AccountsWatch[WatchedAccount, Followed[WatchedAccount]]):
 
     async def _look(self, accounts: Sequence[WatchedAccount], top: Mark) -> None:
         await trio.lowlevel.checkpoint()
+        self.tries.append((trio.current_time(), tuple(accounts)))
         if self.is_away:
             raise NodeUnavailable("no node answers")
         if self.broken in accounts:
             raise ZeroDivisionError
+        if self.unreadable.intersection(accounts):
+            raise ChainError("out of gas")
         if self.slow is not None:
             self.is_slow = True
             await self.slow.wait()
+        for account in accounts:
+            self._changes(account, self.changes.pop(account, 0))
         self.looks.append((tuple(accounts), top))
         self._reads += len(accounts)
 
@@ -199,4 +217,180 @@ async def test_a_node_that_is_away_lengthens_no_accounts_pause(
     kind.looks.clear()
     await until(lambda: ((WETH, BOB),) in [accounts for accounts, _ in kind.looks])
     assert trio.current_time() - returned <= 2 * FUNDS_PAUSE_S_MAX
+    nursery.cancel_scope.cancel()
+
+
+# --- Pace -----------------------------------------------------------------------------------------------
+
+
+def accounts_of(count: int) -> list[WatchedAccount]:
+    return [(WETH, number.to_bytes(20, "big")) for number in range(count)]
+
+
+async def following(nursery: trio.Nursery, count: int, *, is_away: bool = False) -> tuple[Watch, Kind]:
+    """A running kind of order that follows so many accounts."""
+    watch = Watch()
+    kind = Kind(watch)
+    kind.is_away = is_away
+    for number, account in enumerate(accounts_of(count)):
+        kind.follow(number, account)
+    await nursery.start(kind.run)
+    return watch, kind
+
+
+@pytest.mark.parametrize("count", [1, 61, 3_000, 3_001])
+async def test_every_account_is_read_once_a_minute_at_most_fifty_a_second(
+    autojump_clock: trio.testing.MockClock, nursery: trio.Nursery, count: int
+) -> None:
+    _, kind = await following(nursery, count)
+    began, slices = trio.current_time(), max(60, -(-count // VENUE_FUNDS_ACCOUNTS_MAX))
+    await trio.sleep((slices + 0.5) * FUNDS_SLICE_S)
+    read = [account for _, accounts in kind.tries for account in accounts]
+    assert read == accounts_of(count)
+    sizes = dict.fromkeys(range(1, slices + 1), 0)
+    for at_s, accounts in kind.tries:
+        sizes[round((at_s - began) / FUNDS_SLICE_S)] += len(accounts)
+    assert set(sizes.values()) <= {count // slices, -(-count // slices)}
+    await trio.sleep(slices * FUNDS_SLICE_S)
+    assert len([account for _, accounts in kind.tries for account in accounts]) == 2 * count
+    nursery.cancel_scope.cancel()
+
+
+async def test_reads_halve_and_pauses_double_while_the_node_is_away_and_recover_by_doubling(
+    autojump_clock: trio.testing.MockClock, nursery: trio.Nursery
+) -> None:
+    watch, kind = await following(nursery, 40, is_away=True)
+    began = trio.current_time()
+    tell(watch, kind)
+    await trio.sleep(20 * FUNDS_PAUSE_S_MAX)
+    pauses, at_s, pause_s = [], began, FUNDS_PAUSE_S
+    while at_s < trio.current_time():
+        pauses.append(at_s)
+        at_s, pause_s = at_s + pause_s, min(2 * pause_s, FUNDS_PAUSE_S_MAX)
+    assert [at_s for at_s, _ in kind.tries] == pytest.approx(pauses)
+    assert [len(accounts) for _, accounts in kind.tries][:8] == [40, 25, 13, 7, 4, 2, 1, 1]
+    assert kind.statistics().failed == len(pauses)
+    kind.is_away = False
+    kind.tries.clear()
+    await until(lambda: kind.statistics().waiting == 0 and len(kind.looks) >= 6)
+    assert [len(accounts) for _, accounts in kind.tries] == [1, 2, 4, 8, 16, 9]
+    kind.tries.clear()
+    kind.is_away = True
+    kind.changed(accounts_of(1)[0])
+    await until(lambda: len(kind.tries) == 2)
+    first, second = (at_s for at_s, _ in kind.tries)
+    assert second - first == pytest.approx(FUNDS_PAUSE_S), "as after the first failure"
+    nursery.cancel_scope.cancel()
+
+
+async def test_an_idle_time_makes_no_read_larger(
+    autojump_clock: trio.testing.MockClock, nursery: trio.Nursery
+) -> None:
+    watch, kind = await following(nursery, 30, is_away=True)
+    kind.changed(accounts_of(1)[0])
+    await until(lambda: len(kind.tries) == 4)
+    kind.is_away = False
+    await until(lambda: len(kind.looks) == 1)
+    kind.tries.clear()
+    tell(watch, kind)
+    await until(lambda: kind.statistics().waiting == 0)
+    assert [len(accounts) for _, accounts in kind.tries] == [8, 16, 6], "after reads of 4"
+    nursery.cancel_scope.cancel()
+
+
+async def test_an_account_that_cannot_be_read_is_found_and_paused_and_the_others_are_read(
+    autojump_clock: trio.testing.MockClock, nursery: trio.Nursery
+) -> None:
+    _, kind = await following(nursery, 5)
+    accounts = accounts_of(5)
+    kind.unreadable = frozenset(accounts[1:2])
+    began = trio.current_time()
+    for account in accounts:
+        kind.changed(account)
+    await until(lambda: kind.statistics().apart == 1 and kind.statistics().waiting == 0)
+    read = [account for some, _ in kind.looks for account in some]
+    assert sorted(read) == sorted([accounts[0], *accounts[2:]])
+    assert kind.statistics().failed == 3
+    kind.tries.clear()
+    kind.changed(accounts[1])
+    kind.changed(accounts[2])
+    await until(lambda: len(kind.tries) == 3)
+    assert [some for _, some in kind.tries] == [(accounts[2],), (accounts[1],), (accounts[1],)]
+    times = [at_s - began for at_s, _ in kind.tries[1:]]
+    assert times == pytest.approx([FUNDS_PAUSE_S, 3 * FUNDS_PAUSE_S])
+    kind.unreadable = frozenset()
+    await until(lambda: kind.statistics().apart == 0)
+    kind.unreadable = frozenset(accounts[1:2])
+    kind.tries.clear()
+    kind.changed(accounts[1])
+    await until(lambda: len(kind.tries) == 2)
+    assert kind.tries[1][0] - kind.tries[0][0] == pytest.approx(FUNDS_PAUSE_S), "it was read meanwhile"
+    nursery.cancel_scope.cancel()
+
+
+@pytest.mark.parametrize(
+    ("count", "rest_s"),
+    [
+        (VENUE_FUNDS_STEPS_FREE, 0),
+        (VENUE_FUNDS_STEPS_FREE + 1, (VENUE_FUNDS_STEPS_FREE + 1) * FUNDS_STEP_REST_S),
+        (10**6, FUNDS_STEPS_REST_S_MAX),
+    ],
+)
+async def test_an_account_rests_by_the_number_of_its_orders_that_change_at_once(
+    autojump_clock: trio.testing.MockClock, nursery: trio.Nursery, count: int, rest_s: float
+) -> None:
+    watch, kind = await following(nursery, 2)
+    busy, other = accounts_of(2)
+    kind.changes[busy] = count
+    tell(watch, kind)
+    await until(lambda: len(kind.looks) == 1)
+    began = trio.current_time()
+    assert kind.statistics().apart == (rest_s > 0)
+    kind.changed(busy)
+    kind.changed(other)
+    await until(lambda: len([some for some, _ in kind.looks[1:] if busy in some]) == 1)
+    found = next(at_s for at_s, some in kind.tries[1:] if busy in some)
+    assert found - began == pytest.approx(rest_s, abs=0.01)
+    assert kind.statistics().apart == 0
+    nursery.cancel_scope.cancel()
+
+
+async def test_an_account_that_is_forgotten_is_neither_read_nor_paused_any_more(
+    autojump_clock: trio.testing.MockClock, nursery: trio.Nursery
+) -> None:
+    _, kind = await following(nursery, 2)
+    one, other = accounts_of(2)
+    for account in (one, other):
+        kind.changed(account)
+    kind.forget(0)
+    await until(lambda: len(kind.looks) == 1)
+    assert kind.looks[0][0] == (other,)
+    kind.changed(one)
+    assert kind.statistics().waiting == 0
+    kind.unreadable = frozenset({other})
+    kind.changed(other)
+    await until(lambda: kind.statistics().apart == 1)
+    kind.forget(1)
+    assert (kind.statistics().apart, kind.statistics().accounts) == (0, 0)
+    kind.forget(1)
+    nursery.cancel_scope.cancel()
+
+
+async def test_an_account_that_is_forgotten_while_it_is_read_does_not_rest_when_it_returns(
+    autojump_clock: trio.testing.MockClock, nursery: trio.Nursery
+) -> None:
+    _, kind = await following(nursery, 1)
+    (account,) = accounts_of(1)
+    kind.changes[account] = VENUE_FUNDS_STEPS_FREE + 1
+    look = kind._look
+
+    async def forgets(accounts: Sequence[WatchedAccount], top: Mark) -> None:
+        await look(accounts, top)
+        kind.forget(0)
+        kind.follow(0, account)
+
+    kind._look = forgets  # type: ignore[method-assign]
+    kind.changed(account)
+    await until(lambda: len(kind.looks) == 1)
+    assert kind.statistics().apart == 0
     nursery.cancel_scope.cancel()
