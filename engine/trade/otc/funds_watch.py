@@ -26,6 +26,7 @@ Source: spec 2.5; ARCHITECTURE.md, "Funds"; choices.md#otc-orders.
 """
 
 from collections.abc import Callable, Container, Mapping, Sequence
+from contextlib import suppress
 
 import structlog
 import trio
@@ -284,10 +285,8 @@ class OtcFundsWatch(AccountsWatch[OtcAccount, _FollowedOtc]):
             wanted = row.maker_amount if amount is None else amount.to_bytes(WORD_BYTES, "big")
             if wanted == row.remaining:
                 continue
-            try:
+            with suppress(OrderNotFound):
                 await self._orders.catch_up(order_hash, self._wall_ms(), self.is_short)
-            except OrderNotFound:
-                continue
 
     async def _permitted(
         self, account: OtcAccount, rows: Sequence[OtcOrderRow], holding: Holding | None, top: Mark
@@ -306,8 +305,6 @@ class OtcFundsWatch(AccountsWatch[OtcAccount, _FollowedOtc]):
         if holding is None:
             return {}
         short = [row for row in rows if holding.allowance < amount_of(row.remaining)]
-        if not short:
-            return {}
         now_s = self._wall_ms() // 1_000
         wanted: dict[bytes, bytes] = {}
         came_with = await self._permits(short)

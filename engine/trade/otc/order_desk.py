@@ -84,7 +84,9 @@ class OtcDesk:
         found = identify(body, self._domains[chain_id])
         if self._orders.get(found.order_hash) is None:
             try:
-                return await self._take_in(served, body, found, now_ms, signatures, causer)
+                taken = await self._take_in(served, body, found, now_ms, signatures, causer)
+                if taken is not None:
+                    return taken
             except RequestError as error:
                 signatures.refused(error)
                 if await self._stored.order(found.order_hash) is None:
@@ -99,7 +101,8 @@ class OtcDesk:
         now_ms: int,
         signatures: SignatureBudget,
         causer: str,
-    ) -> PostedOrder:
+    ) -> PostedOrder | None:
+        """Check and store a new order; None if another post has stored the order meanwhile."""
         terms = checked(body, found, self._domains, served.chain_id, now_ms)
         signatures.proven(terms.signature.is_by_key)
         if terms.signature.is_by_key:
@@ -110,9 +113,8 @@ class OtcDesk:
         self._check_room(terms.order.maker, is_draft=row.status is OtcState.DRAFT)
         self._check_unlisted(row)
         await self._find_room(row, causer, now_ms)
-        if await self._orders.add(row, document, causer) is row:
-            return posted(stored_order(row, document))
-        return await self._kept(served, body, found, now_ms, signatures)
+        is_new = await self._orders.add(row, document, causer) is row
+        return posted(stored_order(row, document)) if is_new else None
 
     def _check_room(self, maker: bytes, *, is_draft: bool) -> None:
         """Refuse a new order whose maker has as many open orders, or DRAFT orders, as the venue allows.

@@ -15,6 +15,7 @@ from typing import Any, cast
 
 import trio
 
+from cambist.codecs.contracts.abi import address_word, uint_word
 from cambist.codecs.messages.vocabulary import OtcState
 from cambist.crypto.signatures import to_65
 from cambist.engine.store.leases import Leases
@@ -59,6 +60,12 @@ def an_order(number: int = 1, amount: int = 100, **changed: Any) -> OtcOrderRow:
     return an_otc_order(number, **values)
 
 
+def a_permit(amount: int = 100, *, deadline_s: int = NOW_MS // 1_000 + 10_000, nonce: int = 0) -> bytes:
+    """An EIP-2612 permit of the maker for the RFQ contract."""
+    words = (address_word(MAKER), address_word(RFQ), uint_word(amount), uint_word(deadline_s))
+    return b"".join(words) + uint_word(nonce) * 3
+
+
 class OtcVenue:
     """A running engine of OTC orders, and a test's requests to it.
 
@@ -86,7 +93,8 @@ class OtcVenue:
         )
         places = cast("Any", {1: place})
         chains = FollowedChains(places, store, self.clock)
-        footing = Footing(store, self.leases, Scheduler(self.clock), chains, self.clock)
+        self.scheduler = Scheduler(self.clock)
+        footing = Footing(store, self.leases, self.scheduler, chains, self.clock)
         self.engine = open_otc(footing, places)
         self.engines = OrderEngines(footing, [self.engine])
         self.orders = self.engine.orders
@@ -159,6 +167,16 @@ async def otc_store(folder: Path) -> AsyncIterator[Store]:
     """A store in this process."""
     async with Engine("sqlite:cambist.sqlite3", folder, in_process=True).open() as store:
         yield store
+
+
+@asynccontextmanager
+async def idle(folder: Path, count: int = 256) -> AsyncIterator[OtcVenue]:
+    """A venue that has its leases and does nothing by itself: no chain is read, and no timer fires."""
+    async with otc_store(folder) as store, trio.open_nursery() as nursery:
+        venue = OtcVenue(store, OtcChain(), count=count)
+        await nursery.start(venue.leases.run)
+        yield venue
+        nursery.cancel_scope.cancel()
 
 
 @asynccontextmanager

@@ -7,7 +7,6 @@ from typing import Any
 import pytest
 import trio
 
-from cambist.codecs.contracts.abi import address_word, uint_word
 from cambist.codecs.messages.vocabulary import OtcState
 from cambist.config.errors import StoreUnavailable
 from cambist.config.limits import (
@@ -23,12 +22,13 @@ from cambist.engine.chain.port import At, Header
 from cambist.engine.store.rows import OrderEvent, OtcOrderRow, amount32, amount_of
 from cambist.engine.trade.otc.document import OtcDocument
 from cambist.engine.trade.otc.funds_watch import OtcAccount
-from support.otc.otc_chain import MOST, RFQ, OtcChain
+from support.otc.otc_chain import MOST, OtcChain
 from support.otc.otc_engine import (
     CONFIRMATIONS,
     MAKER,
     OtcVenue,
     a_document,
+    a_permit,
     an_order,
     funds_of,
     otc_store,
@@ -40,16 +40,10 @@ from support.patience import until
 from support.store.stores import ALICE, BOB, CAROL, NOW_MS, USDC, WETH
 
 _S = OtcState
-DEADLINE_S = NOW_MS // 1_000 + 10_000
 
 
 def owner(number: int) -> bytes:
     return (1_000 + number).to_bytes(20, "big")
-
-
-def a_permit(amount: int = 100, *, deadline_s: int = DEADLINE_S, nonce: int = 0) -> bytes:
-    words = (address_word(MAKER), address_word(RFQ), uint_word(amount), uint_word(deadline_s))
-    return b"".join(words) + uint_word(nonce) * 3
 
 
 def with_permit(row: OtcOrderRow, permit: bytes) -> OtcDocument:
@@ -219,6 +213,7 @@ async def test_only_what_is_touched_is_read_and_each_account_once(
         await venue.is_told()
         venue.chain.questions.clear()
         venue.chain.batches.clear()
+        read = venue.funds.statistics().read
         venue.chain.mine(5)
         await venue.is_told()
         assert venue.chain.batches == [], "blocks that touch nobody are no cause to ask"
@@ -229,6 +224,7 @@ async def test_only_what_is_touched_is_read_and_each_account_once(
         await venue.is_told()
         assert sorted(venue.chain.questions) == [(WETH, owner(3)), (WETH, owner(4))]
         assert venue.chain.batches == [4, 2], "balances and allowances, and what is left of their orders"
+        assert venue.funds.statistics().read == read + 2
         assert venue.orders.statistics().orders == {_S.PENDING: 3 * count - 6, _S.SUSPENDED: 6}
 
 
@@ -366,7 +362,7 @@ async def test_a_permit_stands_for_an_allowance_as_long_as_the_token_takes_it(
         await venue.submit(row, with_permit(row, permit))
         other = await venue.submit(an_order(2))
         venue.chain.mine()
-        await venue.becomes(other, _S.SUSPENDED)
+        assert funds_of(await venue.becomes(other, _S.SUSPENDED)) == (0, 0, 0)
         await venue.is_told()
         assert await stand(venue, [row, other]) == [(_S.PENDING, 100), (_S.SUSPENDED, 0)]
         venue.chain.state.permits.clear()
@@ -468,6 +464,7 @@ async def test_so_many_permits_of_an_account_are_tried_the_oldest_orders_first(
         assert [status for status, _ in await stand(venue, rows)] == [_S.PENDING] * (count - 5) + [
             _S.SUSPENDED
         ] * 5
+        assert {(await venue.row(row)).maker_balance for row in rows[-5:]} == {amount32(0)}
         assert max(venue.chain.batches) <= 2 * VENUE_FUNDS_ORDERS_MAX
 
 
