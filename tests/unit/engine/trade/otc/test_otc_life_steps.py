@@ -11,7 +11,8 @@ from cambist.engine.trade.orders.step import OrderStep
 from cambist.engine.trade.otc import life
 from cambist.engine.trade.otc.balances import OrderBacking
 from cambist.engine.trade.otc.life import ENDED, LIVE, OtcFacts
-from support.store.stores import ALICE, BOB, NOW_MS, ONE, USDC, WETH, an_otc_order, hash_of
+from support.otc.otc_logs import a_cancel, a_fill
+from support.store.stores import ALICE, BOB, NOW_MS, ONE, an_otc_order, hash_of
 
 _S = OtcState
 NONE = amount32(0)
@@ -25,19 +26,6 @@ def an_order(status: OtcState = _S.PENDING, **changed: Any) -> OtcOrderRow:
     elif status is not _S.PENDING:
         changed = {"swappable": NONE} | changed
     return an_otc_order(1, status=status, **changed)
-
-
-def a_fill(row: OtcOrderRow, amount: int = ONE, *, block: int = 10, log: int = 0) -> OtcFill:
-    place = row.chain_id, hash_of(block), hash_of(1_000 + block), log, block
-    amounts = amount32(amount), amount32(2_000 * amount // 10**12)
-    return OtcFill(*place, row.order_hash, row.maker, BOB, WETH, USDC, *amounts, NOW_MS + block)
-
-
-def a_cancel(
-    row: OtcOrderRow, *, block: int = 20, sender: bytes | None = None, at_ms: int = NOW_MS
-) -> OtcCancel:
-    place = row.chain_id, hash_of(block), hash_of(1_000 + block), 0, block
-    return OtcCancel(*place, row.order_hash, row.maker if sender is None else sender, at_ms)
 
 
 def facts(*logs: OtcFill | OtcCancel, **changed: Any) -> OtcFacts:

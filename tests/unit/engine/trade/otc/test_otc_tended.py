@@ -8,7 +8,9 @@ import pytest
 import trio
 from msgspec.structs import replace
 
+from cambist.codecs.contracts.abi import uint_word
 from cambist.codecs.messages.vocabulary import OtcState
+from cambist.config.errors import ChainError, Reverted
 from cambist.config.limits import JSON_INT_MAX
 from cambist.config.timeouts import EXPIRY_GRACE_S
 from cambist.engine.chain.holdings import Holding
@@ -16,7 +18,9 @@ from cambist.engine.store.follower import START, EventFollower
 from cambist.engine.store.rows import OtcOrderRow, amount32
 from cambist.engine.trade.orders.order_units import step
 from cambist.engine.trade.orders.step import OrderStep
+from cambist.engine.trade.otc.funds_watch import _left_of
 from cambist.engine.trade.otc.life import gave_way
+from support.otc.otc_chain import MOST
 from support.otc.otc_engine import (
     MAKER,
     OtcVenue,
@@ -287,3 +291,17 @@ async def test_the_logs_of_an_order_are_read_only_where_the_contract_has_another
     left = dict(zip((row.order_hash for row in rows), (None, 100, 60, 99, 0), strict=True))
     await venue.funds._catch_up({hash_of(99): 5, **left, part.order_hash: None})
     assert caught_up == [part.order_hash, rows[3].order_hash]
+
+
+@pytest.mark.parametrize("more", [b"", bytes(31), bytes(64)])
+def test_what_is_left_of_orders_is_a_list_of_numbers_that_are_one_more(more: bytes) -> None:
+    words = [0x20, 4, 0, 1, 2, MOST]
+    answer = b"".join(map(uint_word, words))
+    assert _left_of(answer + more, 4) == [None, 0, 1, MOST - 1]
+    assert _left_of(answer + more, 3) == [None, 0, 1]
+
+
+@pytest.mark.parametrize("answer", [Reverted("no"), b"", bytes(63), bytes(64 + 63)])
+def test_a_contract_that_does_not_tell_what_is_left_of_each_order(answer: bytes | Exception) -> None:
+    with pytest.raises(ChainError, match="no unfilled amounts"):
+        _left_of(answer, 2)
