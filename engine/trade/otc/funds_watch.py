@@ -50,7 +50,7 @@ from ...store.units import row_of
 from ..orders.accounts_watch import AccountsWatch, Followed
 from ..orders.order_units import OTC
 from ..orders.step import OrderStep
-from .balances import Backed, OrderBacking, is_wanted, standings, trial_calls, trial_results
+from .balances import OrderBacking, backed, is_wanted, standings, trial_calls, trial_results
 from .document import decode_document
 from .life import BACKED, LIVE, stood
 from .live_orders import LiveOtc, OtcOrders
@@ -356,7 +356,7 @@ class OtcFundsWatch(AccountsWatch[OtcAccount, _FollowedOtc]):
         Returns:
             The orders in groups, each for one unit.
         """
-        found = standings([_backed(row, permitted.get(row.order_hash, 0)) for row in rows], holding)
+        found = standings([backed(row, permitted.get(row.order_hash, 0)) for row in rows], holding)
         own = self._of_account.get(account, {})
         due = [
             row for row in rows if row.order_hash in own and stood(row, found[row.order_hash], 0) is not None
@@ -408,10 +408,6 @@ class OtcFundsWatch(AccountsWatch[OtcAccount, _FollowedOtc]):
 
 def _sliced(hashes: Sequence[bytes]) -> list[Sequence[bytes]]:
     return [hashes[at : at + VENUE_FUNDS_ORDERS_MAX] for at in range(0, len(hashes), VENUE_FUNDS_ORDERS_MAX)]
-
-
-def _backed(row: OtcOrderRow, permitted: int) -> Backed:
-    return Backed(row.order_hash, row.status, amount_of(row.remaining), row.created_ms, permitted)
 
 
 def _left_of(answer: bytes | Exception, count: int) -> list[int | None]:

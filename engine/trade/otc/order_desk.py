@@ -29,12 +29,12 @@ from ....config.errors import RequestError, ServiceUnavailable, StoreError, TooM
 from ....crypto.hexadecimal import to_hex
 from ...chain.port import EthCall, Header
 from ...host.admission.signatures import SignatureBudget
-from ...store.rows import OtcOrderRow, amount_of
+from ...store.rows import OtcOrderRow
 from ..orders.places import OrderStake
 from ..orders.step import OrderStep
 from ..served.asking import in_time, latest_block, signer_has_code
 from ..served.served_chain import ServedChain, ServedChains, otc_chain_at
-from .balances import Backed, is_backed
+from .balances import backed, is_backed
 from .document import OtcDocument, stored_order
 from .life import signed
 from .live_orders import OtcOrders, is_endless
@@ -253,9 +253,7 @@ class OtcDesk:
             return
 
         def decide(row: OtcOrderRow) -> OrderStep[OtcOrderRow] | None:
-            left = amount_of(row.remaining)
-            this = Backed(row.order_hash, row.status, left, row.created_ms, state.permitted)
-            return signed(row, now_ms, is_backed=is_backed(this, state.holding))
+            return signed(row, now_ms, is_backed=is_backed(backed(row, state.permitted), state.holding))
 
         await self._orders.sign(found.order_hash, terms.shown_signature, terms.permit, decide)
 

@@ -66,6 +66,19 @@ def a_permit(amount: int = 100, *, deadline_s: int = NOW_MS // 1_000 + 10_000, n
     return b"".join(words) + uint_word(nonce) * 3
 
 
+def a_place(chain_id: int, chain: OtcChain, *, serves_rfq: bool = True, rfq: bytes = RFQ) -> Any:
+    """What an engine of OTC orders is told of a served chain; no token is listed."""
+    return SimpleNamespace(
+        chain_id=chain_id,
+        chain=chain,
+        settings=SimpleNamespace(rfq=serves_rfq, delta=False, confirmations=CONFIRMATIONS),
+        rfq=rfq,
+        delta=b"",
+        followed=trio.Event(),
+        tokens=SimpleNamespace(by_address={}),
+    )
+
+
 class OtcVenue:
     """A running engine of OTC orders, and a test's requests to it.
 
@@ -81,17 +94,7 @@ class OtcVenue:
         self.chain = chain
         self.jumped_ms = 0
         self.leases = Leases(store, name, life_s=60, now_ms=simulated_ms, count=count)
-        settings = SimpleNamespace(rfq=True, delta=False, confirmations=CONFIRMATIONS)
-        place: Any = SimpleNamespace(
-            chain_id=1,
-            chain=chain,
-            settings=settings,
-            rfq=RFQ,
-            delta=b"",
-            followed=trio.Event(),
-            tokens=SimpleNamespace(by_address={}),
-        )
-        places = cast("Any", {1: place})
+        places = cast("Any", {1: a_place(1, chain)})
         chains = FollowedChains(places, store, self.clock)
         self.scheduler = Scheduler(self.clock)
         footing = Footing(store, self.leases, self.scheduler, chains, self.clock)

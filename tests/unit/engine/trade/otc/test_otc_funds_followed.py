@@ -20,6 +20,8 @@ from cambist.crypto.eip1271 import SELECTOR4
 from cambist.engine.chain.index.ring import Mark
 from cambist.engine.chain.port import At, Header
 from cambist.engine.store.rows import OrderEvent, OtcOrderRow, amount32, amount_of
+from cambist.engine.store.tables import OTC_FILL
+from cambist.engine.store.units import Done, Unit, put
 from cambist.engine.trade.otc.document import OtcDocument
 from cambist.engine.trade.otc.funds_watch import OtcAccount
 from support.otc.otc_chain import MOST, OtcChain
@@ -36,6 +38,7 @@ from support.otc.otc_engine import (
     running,
     simulated_ms,
 )
+from support.otc.otc_logs import a_fill
 from support.patience import until
 from support.store.stores import ALICE, BOB, CAROL, NOW_MS, USDC, WETH
 
@@ -76,6 +79,7 @@ async def test_orders_follow_the_funds_of_their_maker(tmp_path: Path, autojump_c
             venue.chain.mine()
             await venue.is_told()
             assert await stand(venue, rows) == expected
+            assert venue.funds.is_short(rows[0]) == (expected[0][0] is _S.SUSPENDED)
         told = venue.funds.statistics()
         assert (told.orders, told.accounts) == (3, 1)
         assert (told.suspended, told.restored) == (6, 6)
@@ -109,6 +113,22 @@ async def test_a_fill_that_is_taken_back_before_anybody_hears_of_it_gives_the_sh
         after = await venue.has_left(row, 100)
         await venue.when(after, lambda found: funds_of(found) == (100, 100, 100))
         assert trio.current_time() - began < FUNDS_RECHECK_S / 2, "long before the slow round"
+
+
+async def test_a_fill_of_which_the_row_knows_nothing_is_noticed_with_the_funds(
+    tmp_path: Path, autojump_clock: object
+) -> None:
+    async with otc_venue(tmp_path) as venue:
+        venue.chain.has(MAKER, 100)
+        venue.chain.mine()
+        row = await venue.submit(an_order())
+        await venue.is_told()
+        assert await venue.store.write(Unit((put(OTC_FILL, a_fill(row, 40)),))) == Done()
+        venue.chain.state.left[MAKER, row.order_hash] = 61
+        venue.chain.has(MAKER, 60)
+        venue.chain.mine()
+        after = await venue.has_left(row, 60)
+        assert funds_of(await venue.when(after, lambda found: funds_of(found)[0] == 60)) == (60, 60, 60)
 
 
 async def test_what_an_order_leaves_goes_to_the_younger_ones(tmp_path: Path, autojump_clock: object) -> None:

@@ -16,8 +16,11 @@ from cambist.config.timeouts import EXPIRY_GRACE_S
 from cambist.engine.chain.holdings import Holding
 from cambist.engine.store.follower import START, EventFollower
 from cambist.engine.store.rows import OtcOrderRow, amount32
+from cambist.engine.trade.orders.followed_chain import FollowedChains
+from cambist.engine.trade.orders.order_engines import Footing
 from cambist.engine.trade.orders.order_units import step
 from cambist.engine.trade.orders.step import OrderStep
+from cambist.engine.trade.otc.engine import open_otc
 from cambist.engine.trade.otc.funds_watch import _left_of
 from cambist.engine.trade.otc.life import gave_way
 from support.otc.otc_chain import MOST
@@ -26,6 +29,7 @@ from support.otc.otc_engine import (
     OtcVenue,
     a_document,
     a_permit,
+    a_place,
     an_order,
     idle,
     otc_venue,
@@ -167,6 +171,25 @@ async def test_an_order_that_has_ended_has_no_timer_until_it_is_open_again(
         await changed(venue, row, status=status)
         waiting.append(venue.scheduler.statistics().waiting)
     assert waiting == [2, 0, 2, 0, 2]
+
+
+async def test_an_engine_follows_the_chains_that_have_the_contract_and_serve_it(
+    venue: OtcVenue, mock_clock: object
+) -> None:
+    places: Any = {
+        1: a_place(1, venue.chain),
+        2: a_place(2, venue.chain, serves_rfq=False),
+        3: a_place(3, venue.chain, rfq=b""),
+        4: a_place(4, venue.chain),
+    }
+    chains = FollowedChains(places, venue.store, venue.clock)
+    footing = Footing(venue.store, venue.leases, venue.scheduler, chains, venue.clock)
+    engine = open_otc(footing, places)
+    assert engine.chains.keys() == {1, 4}
+    assert {chain_id for chain_id, _ in chains} == {1, 4}
+    unserved = an_order(chain_id=2, expires_s=SOON_S)
+    await engine.orders.add(unserved, a_document(unserved))
+    assert next_ms(venue) is None, "nothing of that chain is followed"
 
 
 # --- Watch of the maker's funds -------------------------------------------------------------------------
