@@ -335,7 +335,8 @@ def test_the_first_row_stands_by_its_funds(
 def test_older_orders_that_have_their_funds_are_served_first(other: dict[str, Any], reserved: int) -> None:
     terms = terms_of(a_body())
     left = amount32(1_000)
-    older = an_otc_order(**{"remaining": left, "maker_balance": left, "created_ms": 1} | other)
+    columns: dict[str, Any] = {"remaining": left, "maker_balance": left, "created_ms": 1}
+    older = an_otc_order(**columns | other)
     told = Answered(is_signed=True, holding=Holding(3_000, 5_000), permitted=0, left=None)
     row = new_row(terms, told, Begun(), [older], CHAIN_ID, NOW_MS)
     assert amount_of(row.reserved) == reserved
