@@ -5,6 +5,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import trio
+from msgspec.structs import replace
 
 from cambist.codecs.contracts import calldata
 from cambist.codecs.eip712_orders.rfq import RFQ_ORDER, rfq_domain_separator
@@ -17,7 +19,8 @@ from cambist.engine.trade.orders.places import OrderStake
 from support.chain.world import ONE, RFQ_NAME, USDC, World
 from support.contracts.rfq_stories import a_wallet
 from support.counted_signatures import CountedChain
-from support.otc.otc_front import MARKET_ONLY, OtcFront, an_otc_front
+from support.otc.otc_front import CHAIN_ID, MARKET_ONLY, OtcFront, an_otc_front
+from support.patience import until
 
 GARBAGE = b"\x01" * 100
 OTHER_ADDRESS = "198.51.100.1"
@@ -79,6 +82,19 @@ async def test_an_order_whose_earlier_fills_are_not_known_yet_is_to_be_posted_ag
         assert "earlier fills are not known yet" in refusal[2]
 
 
+async def test_a_new_order_waits_until_its_chain_is_followed(tmp_path: Path) -> None:
+    async with an_otc_front(tmp_path, runs=False) as front:
+        followed = trio.Event()
+        front.places[CHAIN_ID] = replace(front.places[CHAIN_ID], followed=followed)
+        order = front.an_order()
+        async with trio.open_nursery() as nursery:
+            nursery.start_soon(front.posted, order)
+            await until(lambda: followed.statistics().tasks_waiting == 1)
+            assert (await front.answer(f"/ft/order/{front.hash_of(order)}"))[0] == 404
+            followed.set()
+        assert (await front.answer(f"/ft/order/{front.hash_of(order)}"))[0] == 200
+
+
 async def test_a_signature_for_a_chain_without_rfq_is_somebody_elses(tmp_path: Path) -> None:
     async with an_otc_front(tmp_path, runs=False) as front:
         order = front.an_order()
@@ -97,7 +113,7 @@ async def test_a_draft_that_is_signed_where_no_allowance_covers_it_is_suspended(
         world = front.world
         wallet = await a_wallet(world, world.user)
         await world.mint(world.dai, wallet, ONE)
-        order = front.an_order(maker=wallet, maker_asset=world.dai, maker_amount=ONE)
+        order = front.an_order(maker=wallet, maker_asset=world.dai, maker_amount=10**6)
         await front.posted(order, signature=GARBAGE)
         assert (await front.posted(order, world.user))["state"] == "SUSPENDED"
 
