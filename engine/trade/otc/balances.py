@@ -38,6 +38,7 @@ from msgspec import Struct
 from ....codecs.messages.vocabulary import OtcState
 from ...chain.holdings import Holding
 from ...chain.port import EthCall
+from ...store.rows import OtcOrderRow, amount_of
 from ..served.token_permits import granted, is_over, permit_calls
 
 _NAMES = ("permit", "nonces")
@@ -104,6 +105,15 @@ class Backed(Struct, frozen=True):
     permitted: int = 0
 
 
+def backed(row: OtcOrderRow, permitted: int) -> Backed:
+    """Return an order's row as input of `standings`.
+
+    Args:
+        permitted: raw units that the order's permit grants.
+    """
+    return Backed(row.order_hash, row.status, amount_of(row.remaining), row.created_ms, permitted)
+
+
 class OrderBacking(Struct, frozen=True):
     """Status and balances of an order that follow from the maker's funds.
 
@@ -145,8 +155,8 @@ def standings(orders: Sequence[Backed], holding: Holding | None) -> dict[bytes, 
         balance -= reserved
         # At least 0: an order with a permit may reserve more than the allowance that is left.
         allowance = max(allowance - reserved, 0)
-        swappable = min(reserved, maker_balance)
-        found[order.order_hash] = OrderBacking(OtcState.PENDING, maker_balance, reserved, swappable)
+        # All of it is swappable: it is at most `maker_balance`, the unfilled amount of a PENDING order.
+        found[order.order_hash] = OrderBacking(OtcState.PENDING, maker_balance, reserved, reserved)
     return found
 
 

@@ -162,7 +162,7 @@ class OtcEngine:
             return
         chain.funds.watch_maker(live)
         chain.drafts.queue_or_drop(live)
-        if row.status not in LIVE or row.is_final:
+        if row.status not in LIVE:
             self._expiries.cancel(row.order_hash)
             self._permit_ends.cancel(row.order_hash)
         else:
@@ -180,15 +180,15 @@ class OtcEngine:
         again, since a fill may not be indexed yet.
         """
         live = self.orders.get(order_hash)
-        if live is not None and live.row.chain_id in self.chains and not self._is_read(live.row):
-            self._expire_at(live.row, 0)
+        if live is not None and not self._is_read(live.row):
+            self._expire_at(live.row, self._wall_ms())
         else:
             self._acts.start(self._expire, order_hash)
 
     def look_at_permit(self, order_hash: bytes) -> None:
         """Queue a read of the funds of an order's maker, since the order's permit has expired."""
         live = self.orders.get(order_hash)
-        if live is not None and live.row.chain_id in self.chains:
+        if live is not None:
             self.chains[live.row.chain_id].funds.read_again(live)
 
     def _look_when_over(self, order_hash: bytes, permit: bytes) -> None:
@@ -226,7 +226,7 @@ class OtcEngine:
 
     async def _catch_up(self, order_hash: bytes) -> None:
         live = self.orders.get(order_hash)
-        if live is not None and live.row.chain_id in self.chains:
+        if live is not None:
             is_short = self.chains[live.row.chain_id].funds.is_short
             await self.orders.catch_up(order_hash, self._wall_ms(), is_short)
 

@@ -26,6 +26,7 @@ Source: spec 2.5; ARCHITECTURE.md, "Funds"; choices.md#otc-orders.
 """
 
 from collections.abc import Callable, Container, Mapping, Sequence
+from contextlib import suppress
 
 import structlog
 import trio
@@ -49,7 +50,7 @@ from ...store.units import row_of
 from ..orders.accounts_watch import AccountsWatch, Followed
 from ..orders.order_units import OTC
 from ..orders.step import OrderStep
-from .balances import Backed, OrderBacking, is_wanted, standings, trial_calls, trial_results
+from .balances import OrderBacking, backed, is_wanted, standings, trial_calls, trial_results
 from .document import decode_document
 from .life import BACKED, LIVE, stood
 from .live_orders import LiveOtc, OtcOrders
@@ -284,10 +285,8 @@ class OtcFundsWatch(AccountsWatch[OtcAccount, _FollowedOtc]):
             wanted = row.maker_amount if amount is None else amount.to_bytes(WORD_BYTES, "big")
             if wanted == row.remaining:
                 continue
-            try:
+            with suppress(OrderNotFound):
                 await self._orders.catch_up(order_hash, self._wall_ms(), self.is_short)
-            except OrderNotFound:
-                continue
 
     async def _permitted(
         self, account: OtcAccount, rows: Sequence[OtcOrderRow], holding: Holding | None, top: Mark
@@ -306,8 +305,6 @@ class OtcFundsWatch(AccountsWatch[OtcAccount, _FollowedOtc]):
         if holding is None:
             return {}
         short = [row for row in rows if holding.allowance < amount_of(row.remaining)]
-        if not short:
-            return {}
         now_s = self._wall_ms() // 1_000
         wanted: dict[bytes, bytes] = {}
         came_with = await self._permits(short)
@@ -359,7 +356,7 @@ class OtcFundsWatch(AccountsWatch[OtcAccount, _FollowedOtc]):
         Returns:
             The orders in groups, each for one unit.
         """
-        found = standings([_backed(row, permitted.get(row.order_hash, 0)) for row in rows], holding)
+        found = standings([backed(row, permitted.get(row.order_hash, 0)) for row in rows], holding)
         own = self._of_account.get(account, {})
         due = [
             row for row in rows if row.order_hash in own and stood(row, found[row.order_hash], 0) is not None
@@ -411,10 +408,6 @@ class OtcFundsWatch(AccountsWatch[OtcAccount, _FollowedOtc]):
 
 def _sliced(hashes: Sequence[bytes]) -> list[Sequence[bytes]]:
     return [hashes[at : at + VENUE_FUNDS_ORDERS_MAX] for at in range(0, len(hashes), VENUE_FUNDS_ORDERS_MAX)]
-
-
-def _backed(row: OtcOrderRow, permitted: int) -> Backed:
-    return Backed(row.order_hash, row.status, amount_of(row.remaining), row.created_ms, permitted)
 
 
 def _left_of(answer: bytes | Exception, count: int) -> list[int | None]:

@@ -261,12 +261,12 @@ class OtcOrders(LiveRows[OtcOrderRow, LiveOtc]):
 
     def _made(self, row: OtcOrderRow, parts: _OtcParts, known: LiveOtc | None) -> LiveOtc | None:
         live = known
+        if parts.document is not None:
+            document = decode_document(parts.document.body)
+            live = live or LiveOtc(row, document)
+            live.document = document  # another one where a DRAFT was signed; see `sign`
         if live is None:
-            if parts.document is None:
-                return None
-            live = LiveOtc(row, decode_document(parts.document.body))
-        elif live.row.status is OtcState.DRAFT and parts.document is not None:  # see `sign`
-            live.document = decode_document(parts.document.body)
+            return None
         facts = facts_of(row, live.document, parts.logs.fills, parts.logs.cancels)
         live.is_behind = step_from_logs(row, facts, row.updated_ms) is not None
         if row.status in _BY_CHAIN:

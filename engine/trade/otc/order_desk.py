@@ -29,12 +29,12 @@ from ....config.errors import RequestError, ServiceUnavailable, StoreError, TooM
 from ....crypto.hexadecimal import to_hex
 from ...chain.port import EthCall, Header
 from ...host.admission.signatures import SignatureBudget
-from ...store.rows import OtcOrderRow, amount_of
+from ...store.rows import OtcOrderRow
 from ..orders.places import OrderStake
 from ..orders.step import OrderStep
 from ..served.asking import in_time, latest_block, signer_has_code
 from ..served.served_chain import ServedChain, ServedChains, otc_chain_at
-from .balances import Backed, is_backed
+from .balances import backed, is_backed
 from .document import OtcDocument, stored_order
 from .life import signed
 from .live_orders import OtcOrders, is_endless
@@ -84,7 +84,9 @@ class OtcDesk:
         found = identify(body, self._domains[chain_id])
         if self._orders.get(found.order_hash) is None:
             try:
-                return await self._take_in(served, body, found, now_ms, signatures, causer)
+                taken = await self._take_in(served, body, found, now_ms, signatures, causer)
+                if taken is not None:
+                    return taken
             except RequestError as error:
                 signatures.refused(error)
                 if await self._stored.order(found.order_hash) is None:
@@ -99,7 +101,8 @@ class OtcDesk:
         now_ms: int,
         signatures: SignatureBudget,
         causer: str,
-    ) -> PostedOrder:
+    ) -> PostedOrder | None:
+        """Check and store a new order; None if another post has stored the order meanwhile."""
         terms = checked(body, found, self._domains, served.chain_id, now_ms)
         signatures.proven(terms.signature.is_by_key)
         if terms.signature.is_by_key:
@@ -110,9 +113,8 @@ class OtcDesk:
         self._check_room(terms.order.maker, is_draft=row.status is OtcState.DRAFT)
         self._check_unlisted(row)
         await self._find_room(row, causer, now_ms)
-        if await self._orders.add(row, document, causer) is row:
-            return posted(stored_order(row, document))
-        return await self._kept(served, body, found, now_ms, signatures)
+        is_new = await self._orders.add(row, document, causer) is row
+        return posted(stored_order(row, document)) if is_new else None
 
     def _check_room(self, maker: bytes, *, is_draft: bool) -> None:
         """Refuse a new order whose maker has as many open orders, or DRAFT orders, as the venue allows.
@@ -251,9 +253,7 @@ class OtcDesk:
             return
 
         def decide(row: OtcOrderRow) -> OrderStep[OtcOrderRow] | None:
-            left = amount_of(row.remaining)
-            this = Backed(row.order_hash, row.status, left, row.created_ms, state.permitted)
-            return signed(row, now_ms, is_backed=is_backed(this, state.holding))
+            return signed(row, now_ms, is_backed=is_backed(backed(row, state.permitted), state.holding))
 
         await self._orders.sign(found.order_hash, terms.shown_signature, terms.permit, decide)
 

@@ -34,7 +34,7 @@ from ...chain.port import EthCall
 from ...store.rows import NEVER_S, OtcFill, OtcOrderRow, amount32, amount_of
 from ..served.signed_by import SignatureState, signature_call, signature_state
 from ..served.token_permits import Answers, granted, permit_calls
-from .balances import Backed, OrderBacking, standings
+from .balances import Backed, OrderBacking, backed, standings
 from .document import OtcDocument
 from .terms import OtcTerms
 
@@ -231,18 +231,9 @@ def _standing(this: Backed, others: Sequence[OtcOrderRow], holding: Holding) -> 
     The permits of the other orders are not tried: the stored `maker_balance` of each order is taken as the
     amount that its permit grants.
     """
-    backed = [
-        Backed(
-            row.order_hash,
-            row.status,
-            amount_of(row.remaining),
-            row.created_ms,
-            amount_of(row.maker_balance),
-        )
-        for row in others
-        if row.order_hash != this.order_hash
-    ]
-    return standings([*backed, this], holding)[this.order_hash]
+    rows = (row for row in others if row.order_hash != this.order_hash)
+    claims = [backed(row, amount_of(row.maker_balance)) for row in rows]
+    return standings([*claims, this], holding)[this.order_hash]
 
 
 def _question(token: bytes, data: bytes) -> EthCall:

@@ -15,6 +15,7 @@ from typing import Any, cast
 
 import trio
 
+from cambist.codecs.contracts.abi import address_word, uint_word
 from cambist.codecs.messages.vocabulary import OtcState
 from cambist.crypto.signatures import to_65
 from cambist.engine.store.leases import Leases
@@ -59,6 +60,25 @@ def an_order(number: int = 1, amount: int = 100, **changed: Any) -> OtcOrderRow:
     return an_otc_order(number, **values)
 
 
+def a_permit(amount: int = 100, *, deadline_s: int = NOW_MS // 1_000 + 10_000, nonce: int = 0) -> bytes:
+    """An EIP-2612 permit of the maker for the RFQ contract."""
+    words = (address_word(MAKER), address_word(RFQ), uint_word(amount), uint_word(deadline_s))
+    return b"".join(words) + uint_word(nonce) * 3
+
+
+def a_place(chain_id: int, chain: OtcChain, *, serves_rfq: bool = True, rfq: bytes = RFQ) -> Any:
+    """What an engine of OTC orders is told of a served chain; no token is listed."""
+    return SimpleNamespace(
+        chain_id=chain_id,
+        chain=chain,
+        settings=SimpleNamespace(rfq=serves_rfq, delta=False, confirmations=CONFIRMATIONS),
+        rfq=rfq,
+        delta=b"",
+        followed=trio.Event(),
+        tokens=SimpleNamespace(by_address={}),
+    )
+
+
 class OtcVenue:
     """A running engine of OTC orders, and a test's requests to it.
 
@@ -74,19 +94,10 @@ class OtcVenue:
         self.chain = chain
         self.jumped_ms = 0
         self.leases = Leases(store, name, life_s=60, now_ms=simulated_ms, count=count)
-        settings = SimpleNamespace(rfq=True, delta=False, confirmations=CONFIRMATIONS)
-        place: Any = SimpleNamespace(
-            chain_id=1,
-            chain=chain,
-            settings=settings,
-            rfq=RFQ,
-            delta=b"",
-            followed=trio.Event(),
-            tokens=SimpleNamespace(by_address={}),
-        )
-        places = cast("Any", {1: place})
+        places = cast("Any", {1: a_place(1, chain)})
         chains = FollowedChains(places, store, self.clock)
-        footing = Footing(store, self.leases, Scheduler(self.clock), chains, self.clock)
+        self.scheduler = Scheduler(self.clock)
+        footing = Footing(store, self.leases, self.scheduler, chains, self.clock)
         self.engine = open_otc(footing, places)
         self.engines = OrderEngines(footing, [self.engine])
         self.orders = self.engine.orders
@@ -159,6 +170,16 @@ async def otc_store(folder: Path) -> AsyncIterator[Store]:
     """A store in this process."""
     async with Engine("sqlite:cambist.sqlite3", folder, in_process=True).open() as store:
         yield store
+
+
+@asynccontextmanager
+async def idle(folder: Path, count: int = 256) -> AsyncIterator[OtcVenue]:
+    """A venue that has its leases and does nothing by itself: no chain is read, and no timer fires."""
+    async with otc_store(folder) as store, trio.open_nursery() as nursery:
+        venue = OtcVenue(store, OtcChain(), count=count)
+        await nursery.start(venue.leases.run)
+        yield venue
+        nursery.cancel_scope.cancel()
 
 
 @asynccontextmanager

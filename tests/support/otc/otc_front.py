@@ -73,6 +73,7 @@ class OtcFront(AskedFront):
         document: what OpenAPI says of it.
         later_s: by which the venue's clock is ahead.
         port: of the server.
+        places: chains that the endpoints serve, by chain id.
     """
 
     def __init__(self, world: World, store: Store) -> None:
@@ -81,6 +82,7 @@ class OtcFront(AskedFront):
         self.later_s = self.port = 0
         self.engine: OtcEngine
         self.scheduler: Scheduler
+        self.places: dict[int, ServedChain]
         self.document: dict[str, Any]
         self._nonce = 0
 
@@ -198,7 +200,7 @@ async def an_otc_front(
     settings = parse_settings('[store]\nurl = "sqlite:orders.sqlite3"\n', {}, folder)
     async with open_store(settings, {}, folder, WallClock().now_ms, in_process=True) as store:
         front = OtcFront(world, store)
-        places = _places(world, world.chain if chain is None else chain(world.chain))
+        front.places = places = _places(world, world.chain if chain is None else chain(world.chain))
         followed = {CHAIN_ID: places[CHAIN_ID]}
         footing = open_footing(settings, store, followed, front.now_ms)
         front.engine = engine = open_otc(footing, followed, small_usd)

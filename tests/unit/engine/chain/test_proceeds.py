@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from cambist.codecs.eip712_orders.partner_and_fee import PartnerAndFee
-from cambist.engine.chain.proceeds import Cut, of_purchase, of_sale
+from cambist.engine.chain.proceeds import Cut, least_before_fee, most_before_fee, of_purchase, of_sale
 
 PARTNER = b"\x11" * 20
 AMOUNTS = st.integers(0, 10**30) | st.integers(0, 20_000)
@@ -74,6 +74,7 @@ def test_a_sellers_surplus_is_shared_and_nothing_below_the_limits(
     assert cut.fee * 10_000 <= received * agreed.fee_bps < (cut.fee + 1) * 10_000
     net = received - cut.fee
     shared = 2 * cut.share
+    assert cut.total == cut.fee + shared
     if shared:
         assert agreed.partner_takes_surplus
         assert expected > 0
@@ -115,3 +116,22 @@ def test_a_cap_only_lowers_the_share_and_more_received_costs_a_seller_a_unit_at_
     assert of_sale(received, expected, minimum, capped).share <= cut.share
     better = received + 1
     assert better - of_sale(better, expected, minimum, agreed).total >= received - cut.total - 1
+
+
+FEES_BPS = st.integers(0, 9_999)
+
+
+@given(AMOUNTS, FEES_BPS)
+def test_the_least_that_a_sale_has_to_bring_is_one_above_what_would_not_do(least: int, fee_bps: int) -> None:
+    found = least_before_fee(least, fee_bps)
+    kept = [amount - amount * fee_bps // 10_000 for amount in (found - 1, found)]
+    assert kept[0] < least <= kept[1] or found == least == 0
+
+
+@given(AMOUNTS, FEES_BPS)
+def test_the_most_that_a_purchase_may_cost_is_one_below_what_would_be_too_much(
+    most: int, fee_bps: int
+) -> None:
+    found = most_before_fee(most, fee_bps)
+    costs = [amount + amount * fee_bps // 10_000 for amount in (found, found + 1)]
+    assert costs[0] <= most < costs[1]

@@ -26,7 +26,7 @@ from support.otc.otc_engine import (
     otc_venue,
     running,
 )
-from support.store.stores import BOB, NOW_MS, USDC, WETH, hash_of
+from support.store.stores import BOB, CAROL, NOW_MS, USDC, WETH, hash_of
 
 _S = OtcState
 
@@ -154,6 +154,28 @@ async def test_what_a_reorganisation_takes_back_is_open_again(
             none = await venue.when(row, lambda found: funds_of(found) == (100, 100, 100))
             assert (none.status, none.transaction_hash) == (_S.PENDING, None)
             assert (await venue.becomes(young, _S.PENDING)).reserved == amount32(0), "the older one has it"
+
+
+async def test_bulk_cancellations_of_two_makers_in_one_block(tmp_path: Path, autojump_clock: object) -> None:
+    async with otc_venue(tmp_path) as venue:
+        makers = (MAKER, BOB, CAROL)
+        for maker in makers:
+            venue.chain.has(maker, 100)
+        venue.chain.mine()
+        rows = [await venue.submit(an_order(number, maker=maker)) for number, maker in enumerate(makers)]
+        late = await venue.submit(an_order(3, maker=BOB, expires_s=1 << 40))
+        await venue.is_told()
+        base = venue.chain.head.number
+        for maker in makers[:2]:
+            venue.chain.cancels_until(maker, 1)
+        venue.chain.mine()
+        for row in rows[:2]:
+            await venue.becomes(row, _S.CANCELLED)
+        venue.chain.cut(base)
+        venue.chain.mine(2)
+        await venue.becomes(rows[0], _S.PENDING)
+        await venue.becomes(rows[1], _S.DRAFT)  # no key made its signature
+        assert [(await venue.row(row)).status for row in (rows[2], late)] == [_S.PENDING, _S.PENDING]
 
 
 async def test_a_bulk_cancellation_that_is_taken_back_leaves_the_order_open(

@@ -7,7 +7,6 @@ from typing import Any
 import pytest
 import trio
 
-from cambist.codecs.contracts.abi import address_word, uint_word
 from cambist.codecs.messages.vocabulary import OtcState
 from cambist.config.errors import StoreUnavailable
 from cambist.config.limits import (
@@ -21,14 +20,17 @@ from cambist.crypto.eip1271 import SELECTOR4
 from cambist.engine.chain.index.ring import Mark
 from cambist.engine.chain.port import At, Header
 from cambist.engine.store.rows import OrderEvent, OtcOrderRow, amount32, amount_of
+from cambist.engine.store.tables import OTC_FILL
+from cambist.engine.store.units import Done, Unit, put
 from cambist.engine.trade.otc.document import OtcDocument
 from cambist.engine.trade.otc.funds_watch import OtcAccount
-from support.otc.otc_chain import MOST, RFQ, OtcChain
+from support.otc.otc_chain import MOST, OtcChain
 from support.otc.otc_engine import (
     CONFIRMATIONS,
     MAKER,
     OtcVenue,
     a_document,
+    a_permit,
     an_order,
     funds_of,
     otc_store,
@@ -36,20 +38,15 @@ from support.otc.otc_engine import (
     running,
     simulated_ms,
 )
+from support.otc.otc_logs import a_fill
 from support.patience import until
 from support.store.stores import ALICE, BOB, CAROL, NOW_MS, USDC, WETH
 
 _S = OtcState
-DEADLINE_S = NOW_MS // 1_000 + 10_000
 
 
 def owner(number: int) -> bytes:
     return (1_000 + number).to_bytes(20, "big")
-
-
-def a_permit(amount: int = 100, *, deadline_s: int = DEADLINE_S, nonce: int = 0) -> bytes:
-    words = (address_word(MAKER), address_word(RFQ), uint_word(amount), uint_word(deadline_s))
-    return b"".join(words) + uint_word(nonce) * 3
 
 
 def with_permit(row: OtcOrderRow, permit: bytes) -> OtcDocument:
@@ -82,6 +79,7 @@ async def test_orders_follow_the_funds_of_their_maker(tmp_path: Path, autojump_c
             venue.chain.mine()
             await venue.is_told()
             assert await stand(venue, rows) == expected
+            assert venue.funds.is_short(rows[0]) == (expected[0][0] is _S.SUSPENDED)
         told = venue.funds.statistics()
         assert (told.orders, told.accounts) == (3, 1)
         assert (told.suspended, told.restored) == (6, 6)
@@ -115,6 +113,22 @@ async def test_a_fill_that_is_taken_back_before_anybody_hears_of_it_gives_the_sh
         after = await venue.has_left(row, 100)
         await venue.when(after, lambda found: funds_of(found) == (100, 100, 100))
         assert trio.current_time() - began < FUNDS_RECHECK_S / 2, "long before the slow round"
+
+
+async def test_a_fill_of_which_the_row_knows_nothing_is_noticed_with_the_funds(
+    tmp_path: Path, autojump_clock: object
+) -> None:
+    async with otc_venue(tmp_path) as venue:
+        venue.chain.has(MAKER, 100)
+        venue.chain.mine()
+        row = await venue.submit(an_order())
+        await venue.is_told()
+        assert await venue.store.write(Unit((put(OTC_FILL, a_fill(row, 40)),))) == Done()
+        venue.chain.state.left[MAKER, row.order_hash] = 61
+        venue.chain.has(MAKER, 60)
+        venue.chain.mine()
+        after = await venue.has_left(row, 60)
+        assert funds_of(await venue.when(after, lambda found: funds_of(found)[0] == 60)) == (60, 60, 60)
 
 
 async def test_what_an_order_leaves_goes_to_the_younger_ones(tmp_path: Path, autojump_clock: object) -> None:
@@ -219,6 +233,7 @@ async def test_only_what_is_touched_is_read_and_each_account_once(
         await venue.is_told()
         venue.chain.questions.clear()
         venue.chain.batches.clear()
+        read = venue.funds.statistics().read
         venue.chain.mine(5)
         await venue.is_told()
         assert venue.chain.batches == [], "blocks that touch nobody are no cause to ask"
@@ -229,6 +244,7 @@ async def test_only_what_is_touched_is_read_and_each_account_once(
         await venue.is_told()
         assert sorted(venue.chain.questions) == [(WETH, owner(3)), (WETH, owner(4))]
         assert venue.chain.batches == [4, 2], "balances and allowances, and what is left of their orders"
+        assert venue.funds.statistics().read == read + 2
         assert venue.orders.statistics().orders == {_S.PENDING: 3 * count - 6, _S.SUSPENDED: 6}
 
 
@@ -366,7 +382,7 @@ async def test_a_permit_stands_for_an_allowance_as_long_as_the_token_takes_it(
         await venue.submit(row, with_permit(row, permit))
         other = await venue.submit(an_order(2))
         venue.chain.mine()
-        await venue.becomes(other, _S.SUSPENDED)
+        assert funds_of(await venue.becomes(other, _S.SUSPENDED)) == (0, 0, 0)
         await venue.is_told()
         assert await stand(venue, [row, other]) == [(_S.PENDING, 100), (_S.SUSPENDED, 0)]
         venue.chain.state.permits.clear()
@@ -468,6 +484,7 @@ async def test_so_many_permits_of_an_account_are_tried_the_oldest_orders_first(
         assert [status for status, _ in await stand(venue, rows)] == [_S.PENDING] * (count - 5) + [
             _S.SUSPENDED
         ] * 5
+        assert {(await venue.row(row)).maker_balance for row in rows[-5:]} == {amount32(0)}
         assert max(venue.chain.batches) <= 2 * VENUE_FUNDS_ORDERS_MAX
 
 

@@ -11,7 +11,8 @@ from cambist.engine.trade.orders.step import OrderStep
 from cambist.engine.trade.otc import life
 from cambist.engine.trade.otc.balances import OrderBacking
 from cambist.engine.trade.otc.life import ENDED, LIVE, OtcFacts
-from support.store.stores import ALICE, BOB, NOW_MS, ONE, USDC, WETH, an_otc_order, hash_of
+from support.otc.otc_logs import a_cancel, a_fill
+from support.store.stores import ALICE, BOB, NOW_MS, ONE, an_otc_order, hash_of
 
 _S = OtcState
 NONE = amount32(0)
@@ -25,19 +26,6 @@ def an_order(status: OtcState = _S.PENDING, **changed: Any) -> OtcOrderRow:
     elif status is not _S.PENDING:
         changed = {"swappable": NONE} | changed
     return an_otc_order(1, status=status, **changed)
-
-
-def a_fill(row: OtcOrderRow, amount: int = ONE, *, block: int = 10, log: int = 0) -> OtcFill:
-    place = row.chain_id, hash_of(block), hash_of(1_000 + block), log, block
-    amounts = amount32(amount), amount32(2_000 * amount // 10**12)
-    return OtcFill(*place, row.order_hash, row.maker, BOB, WETH, USDC, *amounts, NOW_MS + block)
-
-
-def a_cancel(
-    row: OtcOrderRow, *, block: int = 20, sender: bytes | None = None, at_ms: int = NOW_MS
-) -> OtcCancel:
-    place = row.chain_id, hash_of(block), hash_of(1_000 + block), 0, block
-    return OtcCancel(*place, row.order_hash, row.maker if sender is None else sender, at_ms)
 
 
 def facts(*logs: OtcFill | OtcCancel, **changed: Any) -> OtcFacts:
@@ -126,6 +114,19 @@ def test_only_the_makers_own_cancellation_cancels(status: OtcState) -> None:
         row.remaining,
     )
     assert funds(after) == (0, 0, 0)
+
+
+def test_of_several_cancellations_of_the_maker_the_first_on_the_chain_is_shown() -> None:
+    row = an_order()
+    first, second = a_cancel(row, block=21), a_cancel(row, block=22)
+    for cancels in ((first, second), (second, first)):
+        after = told(row, facts(*cancels))
+        assert after is not None
+        assert (after.status, after.transaction_hash) == (_S.CANCELLED, first.tx_hash)
+    assert told(row, facts(second, first, final_height=20)) == told(row, facts(first))
+    final = told(row, facts(second, first, final_height=21))
+    assert final is not None
+    assert final.is_final, "the first is enough"
 
 
 def test_a_part_before_a_cancellation_counts() -> None:
@@ -222,6 +223,12 @@ def test_what_was_filled_before_the_chain_was_followed_counts() -> None:
     assert after.status is _S.FULFILLED
 
 
+def test_an_end_without_logs_that_was_before_the_chain_was_followed_is_final_at_once() -> None:
+    after = told(an_order(), facts(filled_before=ONE))
+    assert after is not None
+    assert (after.status, after.transaction_hash, after.is_final) == (_S.FULFILLED, None, True)
+
+
 @pytest.mark.parametrize(
     ("status", "logs", "ended_at", "final_at"),
     [
@@ -301,6 +308,18 @@ def test_only_what_lives_expires_and_not_before_its_time(status: OtcState) -> No
 
 def test_an_order_without_an_expiry_never_expires() -> None:
     assert life.expired(an_order(expires_s=NEVER_S), 1 << 200, LATER_MS) is None
+
+
+@pytest.mark.parametrize("status", _S)
+def test_only_what_lives_gives_way_and_that_is_its_end_for_good(status: OtcState) -> None:
+    row = an_order(status)
+    after = checked(row, life.gave_way(row, LATER_MS))
+    if status in ENDED:
+        assert after is None
+    else:
+        assert after is not None
+        assert (after.status, after.is_final, funds(after)) == (_S.EXPIRED, True, (0, 0, 0))
+        assert (after.remaining, after.transaction_hash) == (row.remaining, row.transaction_hash)
 
 
 def test_the_states_are_those_of_the_table() -> None:

@@ -5,20 +5,14 @@ from typing import Any
 
 import pytest
 
-from cambist.codecs.contracts.abi import address_word, uint_word
 from cambist.codecs.messages.vocabulary import OtcState
 from cambist.engine.store.queries import Query
 from cambist.engine.store.rows import amount32
 from cambist.engine.store.tables import OTC_DOCUMENT
-from support.otc.otc_chain import RFQ, OtcChain
-from support.otc.otc_engine import MAKER, a_document, an_order, funds_of, otc_store, running
+from support.otc.otc_chain import OtcChain
+from support.otc.otc_engine import MAKER, a_document, a_permit, an_order, funds_of, otc_store, running
 
 _COUNT = 12
-
-
-def a_permit(amount: int, deadline_s: int) -> bytes:
-    words = address_word(MAKER), address_word(RFQ), uint_word(amount), uint_word(deadline_s)
-    return b"".join(words) + bytes(96)
 
 
 async def test_the_permits_of_orders_that_another_engine_runs_are_read_at_once(
@@ -35,7 +29,7 @@ async def test_the_permits_of_orders_that_another_engine_runs_are_read_at_once(
     ):
         held = one.leases.held()
         mine, others = (next(at for at in range(256) if (at in held) is is_mine) for is_mine in (True, False))
-        permit = a_permit(10, one.clock() // 1_000 + 10_000)
+        permit = a_permit(10)
         chain.state.permits[permit] = 10
         rows = [an_order(number, 10, shard=others, status=OtcState.SUSPENDED) for number in range(_COUNT)]
         for row in rows:

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 import trio
+from msgspec.structs import replace
 
 from cambist.codecs.messages.vocabulary import OtcState
 from cambist.config.limits import VENUE_LOAD_ORDERS
@@ -124,3 +125,12 @@ def test_a_bulk_cancellation_ends_what_expires_by_its_second_or_never(
     row = an_otc_order(expires_s=expires_s)
     until = OtcCancelUntil(row.chain_id, hash_of(TOP), hash_of(TOP + 1), 0, TOP, row.maker, TOP, NOW_MS)
     assert (cancel_by(until, row) is not None) == is_cancelled
+
+
+def test_a_bulk_cancellation_is_one_of_each_order_of_its_maker_on_its_chain() -> None:
+    row = an_otc_order(expires_s=TOP)
+    until = OtcCancelUntil(1, hash_of(TOP), hash_of(TOP + 1), 3, TOP, row.maker, TOP, NOW_MS)
+    expected = OtcCancel(1, hash_of(TOP), hash_of(TOP + 1), 3, TOP, row.order_hash, row.maker, NOW_MS)
+    assert cancel_by(until, row) == expected
+    assert cancel_by(until, replace(row, maker=row.taker)) is None
+    assert cancel_by(until, replace(row, chain_id=2)) is None

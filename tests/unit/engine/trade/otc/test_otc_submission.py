@@ -27,7 +27,7 @@ from cambist.crypto.hexadecimal import to_hex
 from cambist.crypto.secp256k1 import SigningKey
 from cambist.crypto.signatures import to_65, to_compact64
 from cambist.engine.chain.holdings import Holding
-from cambist.engine.store.rows import NEVER_S, OtcFill, amount32, amount_of
+from cambist.engine.store.rows import NEVER_S, OtcFill, OtcOrderRow, amount32, amount_of
 from cambist.engine.trade.otc.document import decode_document, encode_document, order_of, stored_order
 from cambist.engine.trade.otc.endpoints import fillable, promised
 from cambist.engine.trade.otc.submission import (
@@ -108,6 +108,18 @@ def test_a_body_is_the_struct_that_was_signed(
 def test_an_expiry_is_never_or_to_come(expiry: int) -> None:
     body = a_body(replace(ORDER, expiry=expiry))
     if expiry <= NOW_S:
+        with pytest.raises(OrderExpired):
+            terms_of(body)
+    else:
+        assert terms_of(body).order.expiry == expiry
+
+
+@pytest.mark.parametrize(
+    ("expiry", "is_over"), [(0, False), (1, True), (NOW_S - 1, True), (NOW_S, True), (NOW_S + 1, False)]
+)
+def test_an_expiry_is_over_with_its_second(expiry: int, is_over: bool) -> None:
+    body = a_body(replace(ORDER, expiry=expiry))
+    if is_over:
         with pytest.raises(OrderExpired):
             terms_of(body)
     else:
@@ -201,6 +213,53 @@ def test_an_rfq_contract_that_does_not_answer() -> None:
         answered(terms_of(a_body()), answers(remaining=Reverted("no")), without_code=(), has_code=False)
 
 
+@pytest.mark.parametrize("allowance", [0, 100])
+@pytest.mark.parametrize(("answer", "granted"), [(b"", 1_000), (Reverted("used"), 0)])
+def test_a_permit_grants_what_its_token_takes_it_for(answer: Any, granted: int, allowance: int) -> None:
+    permit = b"".join(
+        (KEY.address.rjust(32, b"\0"), RFQ.rjust(32, b"\0"), uint_word(1_000), uint_word(NOW_S))
+    )
+    terms = terms_of(a_body(permit_maker_asset=to_hex(permit + bytes(96))))
+    told = answers(allowance=allowance, permit=answer, nonces=uint_word(0))
+    found = answered(terms, told, without_code=(), has_code=False)
+    assert found == Answered(is_signed=True, holding=Holding(10_000, allowance), permitted=granted, left=None)
+    row = new_row(terms, found, Begun(), [], CHAIN_ID, NOW_MS)
+    assert amount_of(row.maker_balance) == max(granted, allowance)
+    assert row.status is (
+        OtcState.SUSPENDED if max(granted, allowance) < ORDER.maker_amount else OtcState.PENDING
+    )
+
+
+@pytest.mark.parametrize(
+    ("until_s", "expiry", "is_refused"),
+    [
+        (0, 0, False),
+        (0, NOW_S + 5, False),
+        (1, 0, True),
+        (NOW_S + 4, NOW_S + 5, False),
+        (NOW_S + 5, NOW_S + 5, True),
+        (NOW_S + 6, NOW_S + 5, True),
+        (UINT256_MAX, 0, True),
+    ],
+)
+def test_an_order_that_its_maker_has_cancelled_with_others(
+    until_s: int, expiry: int, is_refused: bool
+) -> None:
+    terms = terms_of(a_body(replace(ORDER, expiry=expiry)))
+    told = answers(cancelledUntil=until_s)
+    if is_refused:
+        with pytest.raises(OrderClosed, match=f"expected a time after {until_s}, got {expiry}"):
+            answered(terms, told, without_code=(), has_code=False)
+    else:
+        assert answered(terms, told, without_code=(), has_code=False).is_signed
+
+
+@pytest.mark.parametrize("answer", [Reverted("no such function"), b"", b"\xff" * 31])
+def test_a_contract_without_bulk_cancellations_has_cancelled_none(answer: bytes | Exception) -> None:
+    told = answers(cancelledUntil=answer)
+    assert answered(terms_of(a_body()), told, without_code=(), has_code=False).left is None
+
+
 @given(AMOUNTS)
 def test_what_is_left_by_the_contract(told: int) -> None:
     terms = terms_of(a_body())
@@ -228,7 +287,8 @@ def test_what_was_filled_before_is_what_no_row_has(whole: int, data: st.DataObje
     fills = [a_fill(known)] if known else []
     start = begun(whole, whole - filled, fills)
     assert start.filled_before + sum(amount_of(fill.maker_amount) for fill in start.fills) == filled
-    assert start.filled_before == filled - known
+    assert (start.filled_before, start.fills) == (filled - known, tuple(fills))
+    assert begun(whole, whole, [a_fill(1)]).filled_before == 0, "never less than nothing"
     assert begun(whole, None, fills) == Begun()
 
 
@@ -258,6 +318,78 @@ def test_the_first_row_stands_by_its_funds(
         assert amount_of(row.reserved) <= max(balance - min(before, balance), 0)
         swappable = min(row.reserved, row.maker_balance) if row.status is OtcState.PENDING else amount32(0)
         assert row.swappable == swappable
+
+
+@pytest.mark.parametrize(
+    ("other", "reserved"),
+    [
+        ({"status": OtcState.DRAFT}, 2_500),
+        ({"status": OtcState.SUSPENDED}, 2_000),
+        ({"remaining": amount32(3_001)}, 2_500),
+        ({}, 2_000),
+        ({"created_ms": NOW_MS + 1}, 2_500),
+        ({"created_ms": NOW_MS, "order_hash": bytes(32)}, 2_000),
+        ({"created_ms": NOW_MS, "order_hash": b"\xff" * 32}, 2_500),
+    ],
+)
+def test_older_orders_that_have_their_funds_are_served_first(other: dict[str, Any], reserved: int) -> None:
+    terms = terms_of(a_body())
+    left = amount32(1_000)
+    columns: dict[str, Any] = {"remaining": left, "maker_balance": left, "created_ms": 1}
+    older = an_otc_order(**columns | other)
+    told = Answered(is_signed=True, holding=Holding(3_000, 5_000), permitted=0, left=None)
+    row = new_row(terms, told, Begun(), [older], CHAIN_ID, NOW_MS)
+    assert amount_of(row.reserved) == reserved
+    itself = replace(older, order_hash=terms.order_hash)
+    assert amount_of(new_row(terms, told, Begun(), [itself], CHAIN_ID, NOW_MS).reserved) == 2_500
+
+
+def test_an_older_order_has_the_allowance_of_its_own_permit() -> None:
+    terms = terms_of(a_body())
+    left = amount32(1_000)
+    older = an_otc_order(remaining=left, maker_balance=left, created_ms=1)
+    told = Answered(is_signed=True, holding=Holding(3_000, 0), permitted=2_500, left=None)
+    row = new_row(terms, told, Begun(), [older], CHAIN_ID, NOW_MS)
+    assert amount_of(row.reserved) == 2_000
+
+
+@pytest.mark.parametrize(("filled", "left"), [(2_499, 1), (2_500, 0), (2_501, 0)])
+def test_no_less_than_nothing_is_left(filled: int, left: int) -> None:
+    told = Answered(is_signed=True, holding=Holding(5_000, 5_000), permitted=0, left=None)
+    row = new_row(terms_of(a_body()), told, Begun(filled), [], CHAIN_ID, NOW_MS)
+    assert amount_of(row.remaining) == left
+
+
+def test_every_column_of_a_first_row() -> None:
+    order = replace(ORDER, expiry=NOW_S + 5)
+    terms = terms_of(a_body(order))
+    told = Answered(is_signed=True, holding=Holding(2_450, 5_000), permitted=0, left=None)
+    row = new_row(terms, told, Begun(100, (a_fill(50, 1),)), [], CHAIN_ID, NOW_MS)
+    left = amount32(2_350)
+    assert row == OtcOrderRow(
+        order_hash=terms.order_hash,
+        shard=terms.order_hash[0],
+        chain_id=CHAIN_ID,
+        maker=KEY.address,
+        taker=TAKER,
+        taker_from_meta=(7).to_bytes(20, "big"),
+        maker_asset=USDC,
+        taker_asset=WETH,
+        maker_amount=amount32(2_500),
+        taker_amount=amount32(1_000),
+        type=OtcType.P2P,
+        created_ms=NOW_MS,
+        expires_s=NOW_S + 5,
+        version=1,
+        status=OtcState.PENDING,
+        updated_ms=NOW_MS,
+        remaining=left,
+        maker_balance=left,
+        reserved=left,
+        swappable=left,
+        transaction_hash=b"\1" * 32,
+        is_final=False,
+    )
 
 
 def test_row_and_document_are_the_order_again() -> None:
