@@ -296,7 +296,7 @@ class DeliveryWatch(BridgeRounds):
         if awaited.kind is BridgeKind.ACROSS and origin.spoke_pool is not None:
             found = deposit_in(receipt.logs, sent, parties, origin.spoke_pool)
         elif awaited.kind is BridgeKind.CCTP and origin.transmitter is not None:
-            domains = _domain(origin), _domain(self._place)
+            domains = origin.domain, self._place.domain
             found = burn_in(receipt.logs, sent, parties, origin.transmitter, domains)
         if found is None:
             return "the configured contracts of the bridge show no such transfer on the origin"
@@ -476,11 +476,6 @@ class DeliveryWatch(BridgeRounds):
             protocol=None if awaited.kind is None else awaited.kind.value,
             **facts,
         )
-
-
-def _domain(place: BridgePlace) -> int:
-    """Circle's number of a chain; without CCTP -1, which no message names."""
-    return -1 if place.domain is None else place.domain
 
 
 def _is_quiet(transfer: OrderTransfer) -> bool:

@@ -83,7 +83,7 @@ def burn_in(
     sent: BridgeTransfer,
     parties: TransferParties,
     transmitter: bytes,
-    domains: tuple[int, int],
+    domains: tuple[int | None, int | None],
 ) -> BurnedMessage | None:
     """Find the CCTP message of a transfer in its settlement's receipt; None if no message fits.
 
@@ -92,7 +92,8 @@ def burn_in(
 
     Args:
         transmitter: CCTP's MessageTransmitter on the origin.
-        domains: Circle's numbers of the origin and the destination.
+        domains: Circle's numbers of the origin and the destination; None, which no message names, for a
+            chain without CCTP.
     """
     found: list[bytes] = []  # of all transfers of the transaction, in which `rank` counts equal messages
     last: bytes | None = None  # since the log of the transfer before
@@ -136,7 +137,7 @@ def _is_burn(
     burn: CctpBurn,
     sent: BridgeTransfer,
     parties: TransferParties,
-    domains: tuple[int, int],
+    domains: tuple[int | None, int | None],
 ) -> bool:
     return (
         (message.source_domain, message.destination_domain) == domains
