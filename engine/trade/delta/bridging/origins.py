@@ -62,12 +62,12 @@ def kind_of_transfer(sent: BridgeTransfer) -> BridgeKind | None:
 
 
 def deposit_in(
-    logs: Iterable[Log], sent: BridgeTransfer, parties: TransferParties, pool: bytes
+    logs: Iterable[Log], sent: BridgeTransfer, parties: TransferParties, pool: bytes | None
 ) -> RelayData | None:
     """Find the Across deposit of a transfer in its settlement's receipt; None if no deposit fits.
 
     Args:
-        pool: Across's contract on the origin.
+        pool: Across's contract on the origin; None, which has no logs, without Across.
     """
     for log in logs:
         if log.address != pool or log.topics[:1] != (FUNDS_DEPOSITED.topic,):
@@ -82,7 +82,7 @@ def burn_in(
     logs: Sequence[Log],
     sent: BridgeTransfer,
     parties: TransferParties,
-    transmitter: bytes,
+    transmitter: bytes | None,
     domains: tuple[int | None, int | None],
 ) -> BurnedMessage | None:
     """Find the CCTP message of a transfer in its settlement's receipt; None if no message fits.
@@ -91,7 +91,7 @@ def burn_in(
     message is the last message before that log, and comes after the logs of earlier transfers.
 
     Args:
-        transmitter: CCTP's MessageTransmitter on the origin.
+        transmitter: CCTP's MessageTransmitter on the origin; None, which has no logs, without CCTP.
         domains: Circle's numbers of the origin and the destination; None, which no message names, for a
             chain without CCTP.
     """

@@ -11,13 +11,16 @@ from trio.testing import MockClock
 
 from cambist.config.errors import ChainError, LogsRefused, StoreUnavailable
 from cambist.config.limits import BRIDGE_RANGE_BLOCKS_MAX
-from cambist.config.timeouts import BRIDGE_LOOK_S, BRIDGE_PAUSE_S, BRIDGE_PAUSE_S_MAX
+from cambist.config.timeouts import BRIDGE_LOOK_S, BRIDGE_PAUSE_S, BRIDGE_PAUSE_S_MAX, BRIDGE_ROUND_S
 from cambist.engine.chain.port import Log, LogFilter
+from cambist.engine.store.rows import DeltaOrderRow
 from cambist.engine.trade.delta.bridging import bridge_rounds
 from cambist.engine.trade.delta.bridging.bridge_places import BridgePlace
 from cambist.engine.trade.delta.bridging.bridge_rounds import BridgeRounds
-from cambist.engine.trade.delta.bridging.bridged_orders import BridgedOrders
+from cambist.engine.trade.delta.bridging.bridged_orders import BridgedOrder, BridgedOrders
+from support.chain.bridge_logs import PARTIES
 from support.chain.scripted_chain import ScriptedChain, tx
+from support.store.stores import a_delta_order
 
 ORDER, OTHER = b"\x01" * 32, b"\x02" * 32
 CONTRACT, TOPIC = b"\x0c" * 20, b"\x07" * 32
@@ -36,7 +39,8 @@ class NotedRounds(BridgeRounds):
 
     def __init__(self, chain: ScriptedChain, *acts: Callable[[], Any]) -> None:
         unreal: Any = chain
-        super().__init__(BridgePlace(unreal, 3), BridgedOrders(_NOTHING, Unknown(), lambda: 0), lambda: 0)
+        unknown: Any = Unknown()
+        super().__init__(BridgePlace(unreal, 3), BridgedOrders(_NOTHING, unknown, lambda: 0), lambda: 0)
         self.followed = [ORDER]
         self.noted: list[tuple[float, list[bytes]]] = []
         self.acts = list(acts)
@@ -59,7 +63,8 @@ class NotedRounds(BridgeRounds):
         """Run until so many rounds have begun; when each began."""
         self._began_s, self._left = trio.current_time(), rounds
         with self._scope, trio.move_on_after(within_s):
-            await self.run()
+            async with trio.open_nursery() as nursery:
+                await nursery.start(self.run)
         return [at_s for at_s, _ in self.noted]
 
 
@@ -183,8 +188,8 @@ async def test_a_whole_round_ends_the_fault_and_the_long_pauses(
 
 async def test_a_round_that_takes_too_long_is_given_up_and_begun_anew(autojump_clock: MockClock) -> None:
     task = rounds_of(None, trio.sleep_forever)
-    began = await task.runs(2, 2 * bridge_rounds.BRIDGE_ROUND_S)
-    assert began == pytest.approx([0, bridge_rounds.BRIDGE_ROUND_S + BRIDGE_PAUSE_S])
+    began = await task.runs(2, 2 * BRIDGE_ROUND_S)
+    assert began == pytest.approx([0, BRIDGE_ROUND_S + BRIDGE_PAUSE_S])
     assert task.fault == "a round took too long"
 
 
@@ -210,6 +215,30 @@ async def test_orders_that_are_followed_no_more_get_one_last_look(autojump_clock
     for _ in range(3):
         await task.look()
     assert [orders for _, orders in task.noted] == [[ORDER, OTHER], []]
+
+
+async def test_a_quiet_order_rests_until_it_changes_or_is_followed_anew(autojump_clock: MockClock) -> None:
+    """Whoever followed it meanwhile may have left work behind."""
+    task = rounds_of()
+    row = a_delta_order(1, order_hash=ORDER, version=0)  # as an order that is not in memory
+    quiet = BridgedOrder(row, PARTIES, (), ())
+
+    async def rests() -> None:
+        task._rest_of([quiet, BridgedOrder(replace(row, order_hash=OTHER), PARTIES, (), ())], quiet.__eq__)
+
+    task.followed, task.acts = [ORDER, OTHER], [rests]
+    await task.look()
+    await task.look()
+    task.followed = []
+    await task.look()
+    task.followed, task.acts = [ORDER], [lambda: _rests(task, replace(row, version=1))]
+    await task.look()
+    await task.look()
+    assert [orders for _, orders in task.noted] == [[ORDER, OTHER], [OTHER], [], [ORDER], [ORDER]]
+
+
+async def _rests(task: NotedRounds, row: DeltaOrderRow) -> None:
+    task._rest_of([BridgedOrder(row, PARTIES, (), ())], lambda _: True)
 
 
 async def test_a_look_has_time_until_its_bound(
