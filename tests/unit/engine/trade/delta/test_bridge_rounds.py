@@ -12,7 +12,7 @@ from trio.testing import MockClock
 from cambist.config.errors import ChainError, LogsRefused, StoreUnavailable
 from cambist.config.limits import BRIDGE_RANGE_BLOCKS_MAX
 from cambist.config.timeouts import BRIDGE_LOOK_S, BRIDGE_PAUSE_S, BRIDGE_PAUSE_S_MAX, BRIDGE_ROUND_S
-from cambist.engine.chain.port import Log, LogFilter
+from cambist.engine.chain.port import At, Log, LogFilter
 from cambist.engine.store.rows import DeltaOrderRow
 from cambist.engine.trade.delta.bridging import bridge_rounds
 from cambist.engine.trade.delta.bridging.bridge_places import BridgePlace
@@ -340,3 +340,14 @@ async def test_a_log_whose_block_is_not_shown_is_not_taken() -> None:
             task._heights = {2: shown}
             with pytest.raises(ChainError, match="is not shown now"):
                 await read(log)
+
+
+async def test_a_node_without_a_latest_block_is_away(monkeypatch: pytest.MonkeyPatch) -> None:
+    chain = ScriptedChain()
+
+    async def nothing(at: At = None) -> None:
+        await trio.lowlevel.checkpoint()
+
+    monkeypatch.setattr(chain, "block", nothing)
+    with pytest.raises(ChainError, match="no latest block"):
+        await rounds_of(chain).look()
