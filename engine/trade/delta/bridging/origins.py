@@ -10,10 +10,9 @@ from collections.abc import Callable, Iterable, Sequence
 
 from msgspec import Struct
 
-from .....codecs.bridges.across import FUNDS_DEPOSITED, FundsDeposited, RelayData, decode_across_log
+from .....codecs.bridges.across import FundsDeposited, RelayData, decode_across_log
 from .....codecs.bridges.bridge_terms import SELECTORS, BridgeKind
 from .....codecs.bridges.cctp import (
-    MESSAGE_SENT,
     CctpBurn,
     CctpMessage,
     MessageSent,
@@ -70,9 +69,7 @@ def deposit_in(
         pool: Across's contract on the origin; None, which has no logs, without Across.
     """
     for log in logs:
-        if log.address != pool or log.topics[:1] != (FUNDS_DEPOSITED.topic,):
-            continue
-        event = _read(decode_across_log, log)
+        event = _read(decode_across_log, log) if log.address == pool else None
         if isinstance(event, FundsDeposited) and _is_deposit(event, sent, parties):
             return event.relay(sent.chain_id)
     return None
@@ -102,7 +99,7 @@ def burn_in(
             break
         if log.topics[:1] == (ORDER_BRIDGED,):
             last = None
-        elif log.address == transmitter and log.topics[:1] == (MESSAGE_SENT.topic,):
+        elif log.address == transmitter:
             event = _read(decode_cctp_log, log)
             if isinstance(event, MessageSent):
                 last = event.message
