@@ -74,6 +74,21 @@ async def test_a_search_begins_at_the_transfers_time_and_goes_on_where_blocks_ar
     assert [(first, last) for _, first, last in asked] == [(42, 47)]
 
 
+async def test_a_search_never_goes_back_behind_the_transfers_time(
+    world: BridgedWorld, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(delivery_watch, "BRIDGE_CLOCK_SLACK_S", 0)
+    world.passes(world.origin, 49)
+    world.passes(world.destination, 50)
+    asked = ranges(world.destination, monkeypatch)
+    await a_sent_one(world)  # in block 50
+    await world.indexes()
+    for _ in range(2):
+        await deliveries(world).look()
+        world.passes(world.destination, 1)
+    assert [(first, last) for _, first, last in asked] == [(50, 50), (50, 51)]
+
+
 async def test_a_search_for_a_burn_goes_on_where_blocks_are_not_final(
     world: BridgedWorld, monkeypatch: pytest.MonkeyPatch
 ) -> None:
