@@ -177,6 +177,9 @@ class BridgeRounds(ABC):
         self._span = min(BRIDGE_RANGE_BLOCKS_MAX, 2 * self._span)
         return found
 
+    async def _let_others_run(self) -> None:
+        await trio.lowlevel.checkpoint()
+
     async def _receipt_of(self, log: Log) -> Receipt:
         """Read the receipt of a log's transaction.
 

@@ -18,7 +18,6 @@ Choice: A transfer counts as failed only once a confirmed block of the destinati
 from collections.abc import Callable, Iterable, Mapping, Sequence
 
 import structlog
-import trio
 from msgspec import Struct
 from msgspec.structs import replace
 
@@ -355,8 +354,7 @@ class DeliveryWatch(BridgeRounds):
             if logs is None:
                 break
             for log in logs:
-                # Logs may be many: anybody can fill deposits that nobody made.
-                await trio.lowlevel.checkpoint()
+                await self._let_others_run()  # logs may be many: anybody can fill deposits that nobody made
                 for awaited in of_id.get(log.topics[_ID_TOPIC], ()):
                     if awaited.key not in ends and (end := await self._end_by(awaited, log)) is not None:
                         ends[awaited.key] = awaited, end
