@@ -120,6 +120,14 @@ async def test_an_answer_that_cannot_be_used_is_an_error(scene: Scene, status: i
         await scene.client.attested(SENT.tx_hash, BURNED)
 
 
+async def test_a_message_is_attested_anew_unless_the_service_refuses(scene: Scene) -> None:
+    await scene.client.attest_anew(NONCE)
+    scene.service.status = 429
+    with pytest.raises(BridgeError, match="answered 429"):
+        await scene.client.attest_anew(NONCE)
+    assert scene.service.asked == [("POST", f"/iris/v2/reattest/0x{NONCE.hex()}")] * 2
+
+
 async def test_a_service_that_does_not_answer_costs_no_more_than_its_time() -> None:
     service = Attestations()
     service.status = 0
@@ -221,6 +229,7 @@ async def test_an_expired_message_is_attested_anew(scene: Scene) -> None:
     assert scene.relayer.submitted == {}
     assert scene.service.asked[-1] == ("POST", f"/iris/v2/reattest/0x{NONCE.hex()}")
     assert scene.courier.attested(KEY) is None
+    assert scene.courier.hint(KEY) == "its attestation has expired; it is attested anew"
     scene.service.body = an_answer(attested(expiry=8))
     await scene.courier.look()
     assert len(scene.relayer.submitted) == 1
