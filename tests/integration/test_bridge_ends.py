@@ -127,6 +127,22 @@ async def test_what_a_reorganisation_undoes_is_counted_once(world: BridgedWorld)
     assert transfer.owed == 1
 
 
+async def test_an_order_stays_refunded_while_its_parts_become_final_one_by_one(world: BridgedWorld) -> None:
+    (order,) = await failed_ones(world)
+    world.refunds(PART - 1)
+    world.passes(world.origin, 1)
+    world.refunds(1)
+    await world.looks()
+    finals: list[list[bool]] = []
+    for _ in range(CONFIRMATIONS + 1):
+        await refunds(world).look()
+        (transfer,) = await world.transfers(order)
+        assert (await status(world, order), transfer.owed) == (_S.REFUNDED, 0)
+        finals.append([one.is_final for one in transfer.refunds])
+        world.passes(world.origin, 1)
+    assert finals == [[True, False], [True, False], [True, True], [True, True]]
+
+
 async def test_a_refund_of_two_parts_is_followed_until_both_are_final(world: BridgedWorld) -> None:
     (order,) = await failed_ones(world)
     world.refunds(PART - 1)
