@@ -44,7 +44,9 @@ def test_of_orders_against_each_other(eth_account: Oracle, both: list[tuple[int,
 
 
 def test_lists_are_read_to_the_unit() -> None:
-    assert decode_crossed(crossed([1, 2, 3], [4, 5, 6], 7)) == Crossed((1, 2, 3), (4, 5, 6), 7)
+    for count in range(2, 9):
+        spent, received = [*range(1, count + 1)], [*range(20, 20 + count)]
+        assert decode_crossed(crossed(spent, received, 7)) == Crossed((*spent,), (*received,), 7)
 
 
 WHOLE = crossed([1, 2], [3, 4])
