@@ -125,8 +125,10 @@ def an_arrived(*, state: BridgeEndState = BridgeEndState.ARRIVED, has_swap: bool
 
 
 def test_arrived_transfers_of_orders_with_a_swap_wait() -> None:
-    (one,) = arrived_in(an_arrived())
+    order = an_arrived()
+    (one,) = arrived_in(order)
     assert (one.account, one.terms) == (ACCOUNT, TERMS)
+    assert (one.order, one.transfer, one.end) == (order, order.transfers[0], order.transfers[0].end)
     assert arrived_in(an_arrived(has_swap=False)) == []
     for state in (BridgeEndState.SWAPPED, BridgeEndState.PAID_OUT, BridgeEndState.FAILED):
         assert arrived_in(an_arrived(state=state)) == []
