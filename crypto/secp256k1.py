@@ -24,6 +24,7 @@ from .keccak import keccak256
 
 CURVE_ORDER = 0xFFFFFFFFFFFFFFFFFFFFFFFFFFFFFFFEBAAEDCE6AF48A03BBFD25E8CD0364141
 HALF_ORDER = CURVE_ORDER // 2
+_PROVEN_KEYS = (1, 2, CURVE_ORDER - 1)
 KEY_BYTES = 32
 DIGEST_BYTES = 32
 
@@ -149,7 +150,7 @@ def recover_address(digest32: bytes, rs64: bytes, recovery_id: int) -> bytes:
 
 def _prove() -> None:
     """Compare our direct calls of libsecp256k1 with coincurve's public interface; raise if they disagree."""
-    for number in (1, 2, CURVE_ORDER - 1):
+    for number in _PROVEN_KEYS:
         secret32 = number.to_bytes(32, "big")
         key, reference = SigningKey(secret32), PrivateKey(secret32)
         digest32 = keccak256(secret32)

@@ -12,41 +12,27 @@ import trio.testing
 from msgspec import Struct
 from msgspec.structs import replace
 
-from cambist.codecs.bridges.cctp import (
-    RECEIVE_MESSAGE,
-    USED_NONCES,
-    CctpMessage,
-    pack_burn,
-    pack_message,
-    receive_message,
-)
-from cambist.codecs.contracts.abi import uint_word
+from cambist.codecs.bridges.cctp import CctpMessage, pack_message, receive_message
 from cambist.codecs.http1 import encode_response
-from cambist.config.errors import BridgeError, Reverted
+from cambist.config.errors import BridgeError
 from cambist.config.limits import BRIDGE_MESSAGES_BYTES_MAX, BRIDGE_RECEIVES_MAX
-from cambist.engine.chain.port import At, EthCall, Header
-from cambist.engine.chain.relay.relayer import IntentOutcome
 from cambist.engine.store.rows import IntentState
 from cambist.engine.trade.delta.bridging import courier as courier_module
 from cambist.engine.trade.delta.bridging.attester_client import AttesterClient, attester_http
-from cambist.engine.trade.delta.bridging.bridge_places import BridgePlace
-from cambist.engine.trade.delta.bridging.courier import Courier, WantedAttestation
-from cambist.engine.trade.delta.bridging.origins import BurnedMessage
-from cambist.engine.trade.delta.orders.transfers import key_of
-from support.chain.bridge_logs import BURN, MESSAGE, SENT, TRANSMITTER
+from cambist.engine.trade.delta.bridging.courier import Courier
+from support.bridge.played_destination import (
+    BURNED,
+    KEY,
+    NONCE,
+    WANTED,
+    KnownIntents,
+    PlayedDestination,
+    a_place,
+    attested,
+)
+from support.chain.bridge_logs import SENT
 from support.patience import until
 from support.server.scripted_server import Caller, scripted_server
-
-NONCE = b"\x21" * 32
-BURNED = BurnedMessage(MESSAGE, BURN, 0)
-KEY = key_of(SENT)
-WANTED = {KEY: WantedAttestation(SENT, BURNED)}
-RELAYER = b"\x99" * 20
-
-
-def attested(expiry: int = 0) -> CctpMessage:
-    body = pack_burn(replace(BURN, fee_executed=5, expiration_block=expiry))
-    return replace(MESSAGE, nonce=NONCE, finality_executed=2_000, body=body)
 
 
 def an_answer(message: CctpMessage, status: str = "complete") -> bytes:
@@ -81,65 +67,9 @@ class Attestations:
                 return
 
 
-class Destination:
-    """As much of a chain as the courier asks.
-
-    Attributes:
-        used: nonces that are used; refuses: whether the message would revert.
-        height: of the latest block.
-    """
-
-    chain_id = 10
-
-    def __init__(self) -> None:
-        self.used: set[bytes] = set()
-        self.refuses = False
-        self.height = 7
-
-    async def call(self, call: EthCall, at: At = None) -> bytes:
-        await trio.lowlevel.checkpoint()
-        assert call.to == TRANSMITTER
-        if call.data[:4] == USED_NONCES:
-            return uint_word(call.data[4:] in self.used)
-        assert call.data[:4] == RECEIVE_MESSAGE
-        assert call.sender == RELAYER
-        if self.refuses:
-            raise Reverted("Invalid signature", b"")
-        return uint_word(1)
-
-    async def block(self, at: At = None) -> Header:
-        await trio.lowlevel.checkpoint()
-        return Header(self.height, b"\xbb" * 32, b"\xba" * 32, 1, 7)
-
-
-class KnownIntents:
-    """As much of a relayer: intents by key.
-
-    Attributes:
-        state: of each submitted intent.
-    """
-
-    address = RELAYER
-
-    def __init__(self) -> None:
-        self.state = IntentState.PENDING
-        self.submitted: dict[str, EthCall] = {}
-
-    async def relay(self, effect_key: str, call: EthCall) -> None:
-        await trio.lowlevel.checkpoint()
-        assert effect_key not in self.submitted
-        self.submitted[effect_key] = call
-
-    async def outcome(self, effect_key: str) -> IntentOutcome | None:
-        await trio.lowlevel.checkpoint()
-        if effect_key not in self.submitted:
-            return None
-        return IntentOutcome(effect_key, self.state, "", None)
-
-
 class Scene(Struct):
     service: Attestations
-    chain: Destination
+    chain: PlayedDestination
     relayer: KnownIntents
     courier: Courier
     client: AttesterClient
@@ -156,9 +86,8 @@ async def scene(monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Scene]:
     for name in ("BRIDGE_ATTEST_S", "BRIDGE_ATTEST_S_MAX", "BRIDGE_RECEIVE_LOOK_S"):
         monkeypatch.setattr(courier_module, name, 0.0)
     service, relayer = Attestations(), KnownIntents()
-    chain = Destination()
-    unreal: dict[str, Any] = {"chain": chain, "relayer": relayer}
-    place = BridgePlace(confirmations=1, transmitter=TRANSMITTER, domain=9, **unreal)
+    chain = PlayedDestination()
+    place = a_place(chain, relayer)
     async with a_client(service) as client:
         courier = Courier(place, client)
         courier.want(WANTED)
@@ -189,6 +118,14 @@ async def test_an_answer_that_cannot_be_used_is_an_error(scene: Scene, status: i
     scene.service.status, scene.service.body = status, body
     with pytest.raises(BridgeError):
         await scene.client.attested(SENT.tx_hash, BURNED)
+
+
+async def test_a_message_is_attested_anew_unless_the_service_refuses(scene: Scene) -> None:
+    await scene.client.attest_anew(NONCE)
+    scene.service.status = 429
+    with pytest.raises(BridgeError, match="answered 429"):
+        await scene.client.attest_anew(NONCE)
+    assert scene.service.asked == [("POST", f"/iris/v2/reattest/0x{NONCE.hex()}")] * 2
 
 
 async def test_a_service_that_does_not_answer_costs_no_more_than_its_time() -> None:
@@ -292,6 +229,7 @@ async def test_an_expired_message_is_attested_anew(scene: Scene) -> None:
     assert scene.relayer.submitted == {}
     assert scene.service.asked[-1] == ("POST", f"/iris/v2/reattest/0x{NONCE.hex()}")
     assert scene.courier.attested(KEY) is None
+    assert scene.courier.hint(KEY) == "its attestation has expired; it is attested anew"
     scene.service.body = an_answer(attested(expiry=8))
     await scene.courier.look()
     assert len(scene.relayer.submitted) == 1

@@ -635,7 +635,7 @@ async def test_a_destination_without_the_bridges_contract_says_so_and_lets_the_n
 ) -> None:
     order = await world.placed()
     sent = world.settles(order)
-    await world.starts(destination_pool=None)
+    await world.starts(destination={"spoke_pool": None})
     await world.looks()
     (wait,) = await world.desk.waits(order)
     assert "no contract of its bridge" in wait.hint

@@ -11,8 +11,9 @@ Blocks are 12 seconds apart on both chains, so that heights are times.
 """
 
 import hashlib
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Mapping
 from contextlib import ExitStack, asynccontextmanager, suppress
+from types import MappingProxyType
 from typing import Any
 from unittest.mock import patch
 
@@ -208,26 +209,27 @@ class BridgedWorld:
         self,
         *,
         only: bytes | None = None,
+        serves_origin: bool = True,
         serves_destination: bool = True,
-        destination_pool: bytes | None = DESTINATION_POOL,
+        origin: Mapping[str, Any] = MappingProxyType({}),
+        destination: Mapping[str, Any] = MappingProxyType({}),
     ) -> None:
         """Make the engine's parts anew, with orders from the store, as after a crash.
 
         Args:
             only: hash of the only order whose shard the engine has; None for all.
-            destination_pool: Across' contract in the destination's settings.
+            origin, destination: members of each end's settings that differ.
         """
         self.orders = LiveOrders(self.store, self._leases)
-        places = {
-            self.origin.chain_id: BridgePlace(
-                self.origin, CONFIRMATIONS, ORIGIN_POOL, ORIGIN_TRANSMITTER, DOMAINS[0]
-            ),
-            self.destination.chain_id: BridgePlace(
-                self.destination, CONFIRMATIONS, destination_pool, DESTINATION_TRANSMITTER, DOMAINS[1]
-            ),
-        }
-        if not serves_destination:
-            del places[self.destination.chain_id]
+        places: dict[int, BridgePlace] = {}
+        if serves_origin:
+            of_origin = BridgePlace(self.origin, CONFIRMATIONS, ORIGIN_POOL, ORIGIN_TRANSMITTER, DOMAINS[0])
+            places[self.origin.chain_id] = replace(of_origin, **origin)
+        if serves_destination:
+            of_destination = BridgePlace(
+                self.destination, CONFIRMATIONS, DESTINATION_POOL, DESTINATION_TRANSMITTER, DOMAINS[1]
+            )
+            places[self.destination.chain_id] = replace(of_destination, **destination)
         attester: Any = AttestsWhatIsThere(self)
         self.desk = BridgeDesk(
             self.store, self.orders, places, attester=attester, bounds=BOUNDS, wall_ms=lambda: self.now_ms
@@ -327,12 +329,12 @@ class BridgedWorld:
             return
         self._mines(self.destination, b"fill " + sent.name, (pool, filled(sent.relay, **paid)))
 
-    def refunds(self, *amounts: int, is_paid: bool = True, to: bytes = ALICE) -> None:
-        """Pay amounts to an account on the origin, each by an entry of one leaf."""
+    def refunds(self, *amounts: int, is_paid: bool = True, to: bytes = ALICE, leaves: int = 1) -> None:
+        """Pay amounts to an account on the origin, each by an entry of each leaf."""
         self._deposits += 1
         leaf = refunded(USDC, [(to, amount) for amount in amounts], bundle=self._deposits)
         payments = [(USDC, record(events.Transfer(ORIGIN_POOL, to, amount))) for amount in amounts]
-        logs = [*(payments if is_paid else []), (ORIGIN_POOL, leaf)]
+        logs = [*(payments if is_paid else []), (ORIGIN_POOL, leaf)] * leaves
         self._mines(self.origin, b"refund %d" % self._deposits, *logs)
 
     def _mines(self, chain: ScriptedChain, name: bytes, *logs: tuple[bytes, Record]) -> None:

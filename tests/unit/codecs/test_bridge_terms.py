@@ -1,5 +1,7 @@
 """Terms of a bridge: bytes that an owner signs, and amounts that enter and arrive."""
 
+from collections.abc import Sequence
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -17,6 +19,7 @@ from cambist.codecs.bridges.bridge_terms import (
     pack_terms,
     parse_terms,
 )
+from cambist.codecs.contracts.abi import uint_word
 from cambist.codecs.eip712_orders.delta import DeltaBridge
 from cambist.config.errors import InvalidInput
 from cambist.engine.chain.artifacts import artifact
@@ -76,6 +79,43 @@ def test_what_the_module_does_not_accept_is_refused(
     with pytest.raises(InvalidInput) as refused:
         parse_terms(bridge(terms, **changes))
     assert refused.value.field == field
+
+
+MOST = {
+    BridgeKind.ACROSS: (999_999, 2**128 - 1, 2**32 - 1, 2**160 - 1, 2**32 - 1),
+    BridgeKind.CCTP: (999_999, 2**128 - 1, 2**32 - 1, 2**32 - 1),
+}
+"""The greatest numbers that the module accepts: fee in parts per million, fixed fee, and the terms."""
+
+
+def with_words(kind: BridgeKind, words: Sequence[int], scaling: int = 0) -> DeltaBridge:
+    data = b"".join(map(uint_word, words))
+    return DeltaBridge(SELECTORS[kind], 31_338, b"\x22" * 20, scaling, data)
+
+
+@pytest.mark.parametrize("kind", BridgeKind)
+def test_each_number_is_accepted_up_to_its_bound(kind: BridgeKind) -> None:
+    most = MOST[kind]
+    fee, last = BridgeFee(*most[:2]), most[-1]
+    if kind is BridgeKind.CCTP:
+        assert parse_terms(with_words(kind, most)) == CctpTerms(fee, most[2], last)
+    else:
+        assert parse_terms(with_words(kind, most)) == AcrossTerms(fee, most[2], b"\xff" * 20, last)
+    for at in range(len(most)):
+        above = [number + (at == index) for index, number in enumerate(most)]
+        with pytest.raises(InvalidInput, match=f"of at most {most[at]}"):
+            parse_terms(with_words(kind, above))
+
+
+def test_decimals_differ_by_30_at_most_and_by_none_where_a_token_is_minted() -> None:
+    for scaling in range(-32, 33):
+        for kind, most in ((BridgeKind.ACROSS, 30), (BridgeKind.CCTP, 0)):
+            signed = with_words(kind, MOST[kind], scaling)
+            if abs(scaling) <= most:
+                assert parse_terms(signed).fee == BridgeFee(*MOST[kind][:2])
+            else:
+                with pytest.raises(InvalidInput, match=f"scalingFactor: expected at most {most}"):
+                    parse_terms(signed)
 
 
 def test_fees_and_outputs_by_example() -> None:

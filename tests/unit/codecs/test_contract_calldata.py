@@ -17,6 +17,7 @@ from cambist.codecs.contracts.router_calldata import Hop, RouterSwap
 from cambist.codecs.eip712_orders.delta import ORDER, TWAP_BUY_ORDER, TWAP_ORDER
 from cambist.codecs.eip712_orders.rfq import RFQ_ORDER
 from cambist.engine.chain.artifacts import Entry, artifact
+from support.contracts.plain_abi import plain_abi
 from support.oracles import Oracle
 from support.typed_data import orders
 
@@ -76,6 +77,8 @@ CALLS: list[tuple[str, str, Callable[..., bytes], Strategies]] = [
     ("Delta", "withdrawNative", delta_calldata.withdraw_native, [uint256]),
     ("Delta", "withdrawTo", delta_calldata.withdraw_to, [uint256, address]),
     ("Delta", "deposits", delta_calldata.deposits, [address]),
+    ("Delta", "cancelAndWithdraw", lambda order, _: delta_calldata.cancel_and_withdraw(order),
+     [orders(ORDER), st.just(value=False)]),
     ("Delta", "cancelTWAPAndWithdraw", delta_calldata.cancel_and_withdraw, [orders(TWAP_ORDER)]),
     ("Delta", "cancelTWAPBuyAndWithdraw", delta_calldata.cancel_and_withdraw, [orders(TWAP_BUY_ORDER)]),
     ("Delta", "createAgentCaller", delta_calldata.create_agent_caller, [digest]),
@@ -118,6 +121,33 @@ def oracle_value(value: Any) -> Any:
     if isinstance(value, bool):
         return value
     return f"hex:{value.hex()}" if isinstance(value, bytes) else f"int:{value}"
+
+
+@pytest.mark.parametrize(
+    ("contract", "name", "encode", "strategies"), CALLS, ids=[f"{call[0]}.{call[1]}" for call in CALLS]
+)
+@settings(max_examples=10)
+@given(data=st.data())
+def test_a_call_is_what_the_contracts_abi_and_the_specification_say(
+    contract: str, name: str, encode: Callable[..., bytes], strategies: Strategies, data: st.DataObject
+) -> None:
+    entry = function_of(contract, name)
+    arguments = [data.draw(strategy) for strategy in strategies]
+    types = [parameter.canonical() for parameter in entry.inputs]
+    assert encode(*arguments) == selector(entry.signature()) + plain_abi(types, arguments)
+
+
+@settings(max_examples=10)
+@given(infos, uint256, uint256, address)
+def test_an_rfq_step_is_what_the_specification_says(
+    some: tuple[OrderInfo, ...], taker_amount: int, maker_amount: int, receiver: bytes
+) -> None:
+    step = rfq_step(b"\x11" * 20, some, taker_amount, maker_amount, receiver)
+    batch = function_of("Rfq", "batchFillOrderWithTarget").inputs[0].canonical()
+    types = [batch, "uint256", "uint256", "address"]
+    assert step == SettlementStep(
+        b"\x11" * 20, 0, plain_abi(types, [some, taker_amount, maker_amount, receiver])
+    )
 
 
 @pytest.mark.oracle

@@ -7,7 +7,14 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from cambist.codecs.contracts.abi import encode, uint_word, words_tail
-from cambist.codecs.contracts.delta_results import Crossed, Settled, decode_crossed, decode_settled
+from cambist.codecs.contracts.delta_results import (
+    Crossed,
+    OrderState,
+    Settled,
+    decode_crossed,
+    decode_order_state,
+    decode_settled,
+)
 from cambist.config.errors import InvalidInput
 from support.oracles import Oracle
 
@@ -43,8 +50,24 @@ def test_of_orders_against_each_other(eth_account: Oracle, both: list[tuple[int,
     assert decode_crossed(bytes.fromhex(answer["encoded"])) == Crossed(spent, received, gas)
 
 
+@pytest.mark.parametrize("order_hash", [b"\x11" * 32, b"\x11" * 31 + b"\x10"], ids=["odd", "even"])
+def test_a_nonce_is_used_by_the_order_whose_hash_it_keeps_but_for_the_last_bit(order_hash: bytes) -> None:
+    kept = int.from_bytes(order_hash, "big") // 2 * 2
+
+    def state(order: int, used: int, done: int) -> OrderState:
+        words = uint_word(order) + uint_word(used) + uint_word(done)
+        return decode_order_state(words, order_hash, is_scheduled=False)
+
+    assert state(kept, 0, 5) == OrderState(False, False, False, 5)
+    assert state(kept, 1, 0) == OrderState(False, True, True, 0)
+    assert state(kept + 2, 1, 0) == OrderState(True, True, False, 0)
+    assert state(0, 1, 0) == OrderState(False, True, False, 0)
+
+
 def test_lists_are_read_to_the_unit() -> None:
-    assert decode_crossed(crossed([1, 2, 3], [4, 5, 6], 7)) == Crossed((1, 2, 3), (4, 5, 6), 7)
+    for count in range(2, 9):
+        spent, received = [*range(1, count + 1)], [*range(20, 20 + count)]
+        assert decode_crossed(crossed(spent, received, 7)) == Crossed((*spent,), (*received,), 7)
 
 
 WHOLE = crossed([1, 2], [3, 4])

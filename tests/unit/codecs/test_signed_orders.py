@@ -1,5 +1,6 @@
 """The signed orders: vectors, wire forms, and refusals by member."""
 
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -138,6 +139,35 @@ def test_bridge_members_are_named_by_path(vectors: dict[str, Any]) -> None:
             ORDER.from_wire({**swap, "bridge": {**swap["bridge"], **change}})
         assert said in refusal.value.detail
     assert ORDER.from_wire({**swap, "bridge": {**swap["bridge"], "scalingFactor": "-128"}})
+
+
+@pytest.mark.parametrize("written", [int, str])
+def test_integers_are_read_from_the_least_to_the_greatest_of_their_types(
+    vectors: dict[str, Any], written: Callable[[int], int | str]
+) -> None:
+    swap = vectors["delta"]["vectors"][0]["value"]
+    kinds = {member["name"]: member["type"] for member in ORDER.wire_types["Order"]}
+    bounds = {"uint8": (0, 2**8 - 1), "uint256": (0, 2**256 - 1), "int8": (-128, 127)}
+    members = [name for name, kind in kinds.items() if kind in bounds]
+    assert len(members) > 3
+    for name in [*members, "bridge.scalingFactor"]:
+        low, high = bounds[kinds.get(name, "int8")]
+        for number in (low - 1, low, high, high + 1):
+            part = name.removeprefix("bridge.")
+            inner = {**swap["bridge"], part: written(number)}
+            wire = {**swap, "bridge": inner} if part != name else {**swap, name: written(number)}
+            if low <= number <= high:
+                order = ORDER.from_wire(wire)
+                assert wire_number(ORDER.to_wire(order), name) == number
+            else:
+                with pytest.raises(InvalidInput, match=f"order.{name}: expected "):
+                    ORDER.from_wire(wire)
+
+
+def wire_number(wire: Any, name: str) -> int:
+    for part in name.split("."):
+        wire = wire[part]
+    return int(wire)
 
 
 def test_an_integer_may_come_as_string_or_number(vectors: dict[str, Any]) -> None:

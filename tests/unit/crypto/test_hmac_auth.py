@@ -5,6 +5,7 @@ import hashlib
 import hmac
 import pickle
 from collections.abc import Callable
+from fractions import Fraction
 from typing import Any, NamedTuple
 
 import pytest
@@ -248,6 +249,20 @@ def test_a_timestamp_passes_up_to_30_s_either_way(off_ms: int, said: str | None)
     else:
         error = refusal(request)
         assert (error.header, error.reason) == (TIMESTAMP_HEADER, said)
+
+
+@pytest.mark.parametrize(
+    ("timestamp", "per_ms", "unit"),
+    [(b"1700000000", 1_000, "seconds"), (b"1700000000000000", Fraction(1, 1_000), "microseconds")],
+)
+def test_another_unit_is_recognised_within_a_day_of_the_clock(
+    timestamp: bytes, per_ms: Fraction | int, unit: str
+) -> None:
+    meant_ms = int(int(timestamp) * per_ms)
+    for off_ms, is_told in ((86_400_000, True), (86_400_001, False)):
+        for now_ms in (meant_ms + off_ms, meant_ms - off_ms):
+            error = refusal(signed()._replace(timestamp=timestamp), now_ms=now_ms)
+            assert (f"this looks like {unit}" in error.reason) is is_told
 
 
 def test_a_stale_timestamp_is_told_before_its_signature_is_looked_at() -> None:

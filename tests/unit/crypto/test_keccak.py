@@ -106,6 +106,19 @@ def test_a_digest_that_the_library_refuses_is_the_public_forms(
     ]
 
 
+def test_no_digest_that_the_library_gives_is_made_again_by_the_public_form(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    prefix34, data = b"\x19\x01" + bytes(32), b"hello"
+    expected = keccak256_public(data), keccak256_public(prefix34 + keccak256_public(data))
+    forms = [keccak.one_shot(), keccak.reused_state()]
+    monkeypatch.setattr(keccak, "keccak256_public", raising)
+    for form in forms:
+        assert form is not None
+        assert form(data) == expected[0]
+    assert keccak.typed_digest(prefix34)(data) == expected[1]
+
+
 @pytest.mark.parametrize("answered", [0, 1])
 def test_a_typed_digest_of_which_the_library_refuses_either_step_is_the_public_forms(
     answered: int, monkeypatch: pytest.MonkeyPatch

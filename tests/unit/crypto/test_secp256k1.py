@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from cambist.config.errors import InvalidSignature
+from cambist.crypto import secp256k1
 from cambist.crypto.addresses import to_checksum
 from cambist.crypto.keccak import keccak256
 from cambist.crypto.secp256k1 import CURVE_ORDER, HALF_ORDER, SigningKey, recover_address
@@ -111,3 +112,35 @@ def test_threads_sign_and_recover_side_by_side() -> None:
     for thread in threads:
         thread.join()
     assert not wrong
+
+
+class OtherAddress(SigningKey):
+    """A key that says another address than its own."""
+
+    def __init__(self, secret32: bytes) -> None:
+        super().__init__(secret32)
+        self.address = bytes(20)
+
+
+class OtherRecovery(SigningKey):
+    """A key whose signatures recover another one."""
+
+    def sign(self, digest32: bytes) -> tuple[bytes, int]:
+        rs64, recovery_id = super().sign(digest32)
+        return rs64, 1 - recovery_id
+
+
+@pytest.mark.parametrize(
+    ("name", "broken", "said"),
+    [
+        ("SigningKey", OtherRecovery, "sign differently"),
+        ("SigningKey", OtherAddress, "recover differently"),
+        ("recover_address", lambda *_: bytes(20), "recover differently"),
+    ],
+)
+def test_a_library_that_is_called_wrongly_is_not_used(
+    monkeypatch: pytest.MonkeyPatch, name: str, broken: object, said: str
+) -> None:
+    monkeypatch.setattr(secp256k1, name, broken)
+    with pytest.raises(ImportError, match=said):
+        secp256k1._prove()

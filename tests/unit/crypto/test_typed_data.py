@@ -288,3 +288,11 @@ def test_a_member_name_without_a_utf8_form() -> None:
         hash_typed_data(
             {"types": {"A": [{"name": "x\ud800", "type": "uint8"}]}, "domain": {}, "message": {"x\ud800": 1}}
         )
+
+
+@pytest.mark.parametrize(("length", "is_read"), [(256, True), (257, False)])
+def test_a_members_type_is_read_up_to_256_characters(length: int, is_read: bool) -> None:
+    """There is no type of so long a name; only a shorter one is looked up."""
+    with pytest.raises(InvalidInput) as refused:
+        hash_typed_data(atomic("x" * length, 1))
+    assert (refused.value.field != "types.A[0]") is is_read

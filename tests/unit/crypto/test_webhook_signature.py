@@ -25,7 +25,10 @@ def test_secrets_have_24_to_64_bytes() -> None:
     assert [len(webhook_key(whsec(count))) for count in (24, 64)] == [24, 64]
 
 
-@pytest.mark.parametrize("secret", ["", "whsec_", whsec(23), whsec(65), whsec(32)[6:], "whsec_no base64!"])
+@pytest.mark.parametrize(
+    "secret",
+    ["", "whsec_", whsec(23), whsec(65), whsec(32)[6:], "whsec_no base64!", "whsec_!" + whsec(32)[6:]],
+)
 def test_what_is_no_secret_is_refused_and_not_repeated(secret: str) -> None:
     with pytest.raises(ConfigError, match="24 to 64 bytes") as refused:
         webhook_key(secret)

@@ -70,7 +70,7 @@ class _SwapErrand(Struct):
     due_s: float
     pause_s: float
     tries: dict[str, int]
-    reverts: dict[str, int]
+    reverts: Counter[str] = field(default_factory=Counter)
     makers: frozenset[str] = frozenset()
     blamed: Counter[str] = field(default_factory=Counter)
     hint: str = "it has arrived, and waits for its swap"
@@ -116,7 +116,7 @@ class ArrivalSwaps:
         """Set the arrivals to be swapped, by their accounts, and forget all other arrivals."""
         fresh = wanted.keys() - self._errands.keys()
         self._errands = {
-            account: self._errands.get(account) or _SwapErrand(terms, 0.0, ARRIVAL_PAUSE_S, {}, {})
+            account: self._errands.get(account) or _SwapErrand(terms, 0.0, ARRIVAL_PAUSE_S, {})
             for account, terms in wanted.items()
         }
         if fresh:
@@ -184,8 +184,8 @@ class ArrivalSwaps:
             await self._pay_out(account, errand)
             return
         # A contract of the order's can tell a mined call from an estimate, and revert at the relayer's cost.
-        reverts = errand.reverts.get("arrival", 0)
-        if errand.tries["arrival"] >= ARRIVAL_TRIES_MAX or reverts >= ARRIVAL_REVERTS_MAX:
+        is_reverting = errand.reverts["arrival"] >= ARRIVAL_REVERTS_MAX
+        if errand.tries["arrival"] >= ARRIVAL_TRIES_MAX or is_reverting:
             errand.hint = "its swap has failed too often: it is paid out after the signed time"
             return
         amount = await self._amount(account, errand.terms)
@@ -269,7 +269,7 @@ class ArrivalSwaps:
             if outcome.error4 == _STEP_FAILED:
                 errand.blamed.update(errand.makers)
             elif outcome.tx_hash is not None:
-                errand.reverts[name] = errand.reverts.get(name, 0) + 1
+                errand.reverts[name] += 1
         if number > before:
             raise ChainError(f"its last transaction had no effect: {why}")
         return _key(name, account, number)

@@ -77,7 +77,7 @@ class ArrivalWatch(BridgeRounds):
             found += await self._search(waiting[at : at + BRIDGE_IDS_PER_FILTER], head)
         for arrived, end in found:
             # Another round may have written the end meanwhile: the row's version refuses this write then.
-            after = replace(arrived.transfer, end=replace(end, version=end.version + 1))
+            after = replace(arrived.transfer, end=end)
             self._is_again |= await self._orders.write(arrived.order, [after], [cas(BRIDGE_END, end)])
         self._rest_of(orders, lambda order: not arrived_in(order))
 

@@ -17,10 +17,9 @@ from collections.abc import Sequence
 from msgspec import Struct
 from msgspec.structs import replace
 
-from .....codecs.bridges.across import FILLED_RELAY, FilledRelay, RelayData, decode_across_log
+from .....codecs.bridges.across import FilledRelay, RelayData, decode_across_log
 from .....codecs.bridges.cctp import (
     MESSAGE_RECEIVED,
-    MINT_AND_WITHDRAW,
     CctpBurn,
     MessageReceived,
     MintAndWithdraw,
@@ -54,7 +53,7 @@ def fill_of(log: Log, relay: RelayData, pool: bytes) -> Arrival | None:
     Args:
         pool: Across's contract on the destination.
     """
-    if log.address != pool or log.topics[:1] != (FILLED_RELAY.topic,):
+    if log.address != pool:
         return None
     try:
         event = decode_across_log(log.topics, log.data)
@@ -109,7 +108,7 @@ def mint_of(
         if before.address == transmitter and before.topics[:1] == (MESSAGE_RECEIVED.topic,):
             return None  # mints before this log belong to another message
         minted = _event(before, minter)
-        if isinstance(minted, MintAndWithdraw) and before.topics[:1] == (MINT_AND_WITHDRAW.topic,):
+        if isinstance(minted, MintAndWithdraw):
             is_ours = (minted.mint_recipient, minted.mint_token) == (recipient, token)
             return Arrival(log, minted.amount) if is_ours and minted.amount == expected else None
     return None

@@ -171,7 +171,7 @@ class BridgeRounds(ABC):
         except LogsRefused:
             if first == last:
                 raise
-            self._span = max(1, (last - first + 1) // 2)
+            self._span = (last - first + 1) // 2
             self._is_again = True
             return None
         self._span = min(BRIDGE_RANGE_BLOCKS_MAX, 2 * self._span)

@@ -46,7 +46,7 @@ class BridgedOrder(Struct, frozen=True):
     """An order and its transfers, which were read from the store together.
 
     Attributes:
-        fills: settlements of the order, oldest first.
+        fills: settlements of the order, in any sequence.
         transfers: bridge transfers of the order, oldest first.
         arrival: terms of the swap on the destination, from the account to which the bridge delivers; None
             without a swap.
@@ -132,7 +132,6 @@ class BridgedOrders:
             (row_of(DELTA_REFUND, values) for values in refunds),
         )
         settled: list[DeltaFill] = [row_of(DELTA_FILL, values) for values in fills]
-        settled.sort(key=lambda fill: (fill.block_number, fill.log_index))
         found = []
         for row in map(DELTA.found, rows):
             live = self._orders.get(row.order_hash)

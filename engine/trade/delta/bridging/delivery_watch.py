@@ -220,9 +220,7 @@ class DeliveryWatch(BridgeRounds):
                 changes.append((replace(transfer, end=None), drop(BRIDGE_END, end)))
             elif is_there and end.end_number <= self._place.final_height(head.number):
                 final = replace(end, is_final=True)
-                changes.append(
-                    (replace(transfer, end=replace(final, version=end.version + 1)), cas(BRIDGE_END, final))
-                )
+                changes.append((replace(transfer, end=final), cas(BRIDGE_END, final)))
         return changes
 
     async def _store(
@@ -250,13 +248,14 @@ class DeliveryWatch(BridgeRounds):
                 keys = [key_of(transfer.sent) for transfer in order.transfers]
                 # Not after a refused write: the logs that were found would not be searched again.
                 self._after |= {key: reached[key] for key in keys if key in reached}
-                self._count(transfers)
+                self._count(order, transfers)
         if failure is not None:
             raise failure
 
-    def _count(self, transfers: Iterable[OrderTransfer]) -> None:
-        for transfer in transfers:
-            if transfer.end is not None and transfer.end.version == 1:
+    def _count(self, order: BridgedOrder, changed: Iterable[OrderTransfer]) -> None:
+        before = {key_of(transfer.sent): transfer.state for transfer in order.transfers}
+        for transfer in changed:
+            if transfer.state is not before[key_of(transfer.sent)]:
                 self._delivered += transfer.state in (TransferState.DELIVERED, TransferState.ARRIVED)
                 self._failed += transfer.state is TransferState.FAILED
 
@@ -293,10 +292,10 @@ class DeliveryWatch(BridgeRounds):
         if receipt is None or receipt.block_hash != sent.block_hash:
             return "the origin's node does not show the settlement"
         found: Sent | None = None
-        if awaited.kind is BridgeKind.ACROSS and origin.spoke_pool is not None:
+        if awaited.kind is BridgeKind.ACROSS:
             found = deposit_in(receipt.logs, sent, parties, origin.spoke_pool)
-        elif awaited.kind is BridgeKind.CCTP and origin.transmitter is not None:
-            domains = _domain(origin), _domain(self._place)
+        else:
+            domains = origin.domain, self._place.domain
             found = burn_in(receipt.logs, sent, parties, origin.transmitter, domains)
         if found is None:
             return "the configured contracts of the bridge show no such transfer on the origin"
@@ -321,7 +320,7 @@ class DeliveryWatch(BridgeRounds):
             else:
                 found.setdefault(awaited.kind, []).append(awaited)
         for wanted in found.values():
-            wanted.sort(key=lambda awaited: self._after.get(awaited.key, -1))
+            wanted.sort(key=lambda awaited: self._after.get(awaited.key, 0))
         return found
 
     def _attested(self, awaited: WaitingTransfer) -> AttestedMessage | None:
@@ -365,12 +364,12 @@ class DeliveryWatch(BridgeRounds):
         # The courier may change an attestation at each await above. It drops one only while the nonce is
         # unused, so that no log is missed; for another nonce, `_searchable` begins the search anew.
         reached |= {awaited.key: max(read_to, self._after[awaited.key]) for awaited in wanted}
-        if read_to == final >= 0:
-            confirmed = await self._at(final)
+        if read_to == final >= 0 and (confirmed := await self._at(final)) is not None:
             for awaited in wanted:
-                if awaited.key in ends or confirmed is None or not self._is_over(awaited, confirmed):
+                deposit = self._overdue(awaited, confirmed)
+                if awaited.key in ends or deposit is None:
                     continue
-                if await self._is_filled(awaited, confirmed):  # the node has not shown the log of the fill
+                if await self._is_filled(deposit, confirmed):  # the node has not shown the log of the fill
                     self._hints[awaited.key] = "the bridge says that it delivered, and the node shows no log"
                     self._after.pop(awaited.key, None)
                     reached.pop(awaited.key, None)
@@ -433,7 +432,7 @@ class DeliveryWatch(BridgeRounds):
             arrival = fill_of(log, sent, self._place.spoke_pool or b"")
             if arrival is not None:
                 await self._receipt_of(log)  # raises unless the receipt has the log too
-        elif (attested := self._attested(awaited)) is not None and attested.nonce in log.topics:
+        elif (attested := self._attested(awaited)) is not None:
             receipt = await self._receipt_of(log)
             token = awaited.transfer.sent.output_token
             transmitter = self._place.transmitter or b""
@@ -449,16 +448,14 @@ class DeliveryWatch(BridgeRounds):
         state = BridgeEndState.ARRIVED if has_swap else BridgeEndState.DELIVERED
         return _delivery(awaited.transfer, arrival, header, state)
 
-    def _is_over(self, awaited: WaitingTransfer, confirmed: Header) -> bool:
-        sent = self._sent.get(awaited.key)
-        return isinstance(sent, RelayData) and confirmed.time_s > sent.fill_deadline
-
-    async def _is_filled(self, awaited: WaitingTransfer, confirmed: Header) -> bool:
-        """Whether the destination's pool reports a deposit as filled at a block."""
+    def _overdue(self, awaited: WaitingTransfer, confirmed: Header) -> RelayData | None:
+        """Return a transfer's deposit whose fill deadline is over at a block; None for any other transfer."""
         sent = self._sent[awaited.key]
-        if not isinstance(sent, RelayData):
-            return False
-        calldata = fill_status(relay_hash(sent, self._chain.chain_id))
+        return sent if isinstance(sent, RelayData) and confirmed.time_s > sent.fill_deadline else None
+
+    async def _is_filled(self, deposit: RelayData, confirmed: Header) -> bool:
+        """Whether the destination's pool reports a deposit as filled at a block."""
+        calldata = fill_status(relay_hash(deposit, self._chain.chain_id))
         returned = await self._chain.call(EthCall(self._place.spoke_pool or b"", calldata), confirmed.hash)
         try:
             return decode_uint(returned) == FILL_STATUS_FILLED
@@ -476,11 +473,6 @@ class DeliveryWatch(BridgeRounds):
             protocol=None if awaited.kind is None else awaited.kind.value,
             **facts,
         )
-
-
-def _domain(place: BridgePlace) -> int:
-    """Circle's number of a chain; without CCTP -1, which no message names."""
-    return -1 if place.domain is None else place.domain
 
 
 def _is_quiet(transfer: OrderTransfer) -> bool:

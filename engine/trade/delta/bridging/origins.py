@@ -10,10 +10,9 @@ from collections.abc import Callable, Iterable, Sequence
 
 from msgspec import Struct
 
-from .....codecs.bridges.across import FUNDS_DEPOSITED, FundsDeposited, RelayData, decode_across_log
+from .....codecs.bridges.across import FundsDeposited, RelayData, decode_across_log
 from .....codecs.bridges.bridge_terms import SELECTORS, BridgeKind
 from .....codecs.bridges.cctp import (
-    MESSAGE_SENT,
     CctpBurn,
     CctpMessage,
     MessageSent,
@@ -62,17 +61,15 @@ def kind_of_transfer(sent: BridgeTransfer) -> BridgeKind | None:
 
 
 def deposit_in(
-    logs: Iterable[Log], sent: BridgeTransfer, parties: TransferParties, pool: bytes
+    logs: Iterable[Log], sent: BridgeTransfer, parties: TransferParties, pool: bytes | None
 ) -> RelayData | None:
     """Find the Across deposit of a transfer in its settlement's receipt; None if no deposit fits.
 
     Args:
-        pool: Across's contract on the origin.
+        pool: Across's contract on the origin; None, which has no logs, without Across.
     """
     for log in logs:
-        if log.address != pool or log.topics[:1] != (FUNDS_DEPOSITED.topic,):
-            continue
-        event = _read(decode_across_log, log)
+        event = _read(decode_across_log, log) if log.address == pool else None
         if isinstance(event, FundsDeposited) and _is_deposit(event, sent, parties):
             return event.relay(sent.chain_id)
     return None
@@ -82,8 +79,8 @@ def burn_in(
     logs: Sequence[Log],
     sent: BridgeTransfer,
     parties: TransferParties,
-    transmitter: bytes,
-    domains: tuple[int, int],
+    transmitter: bytes | None,
+    domains: tuple[int | None, int | None],
 ) -> BurnedMessage | None:
     """Find the CCTP message of a transfer in its settlement's receipt; None if no message fits.
 
@@ -91,8 +88,9 @@ def burn_in(
     message is the last message before that log, and comes after the logs of earlier transfers.
 
     Args:
-        transmitter: CCTP's MessageTransmitter on the origin.
-        domains: Circle's numbers of the origin and the destination.
+        transmitter: CCTP's MessageTransmitter on the origin; None, which has no logs, without CCTP.
+        domains: Circle's numbers of the origin and the destination; None, which no message names, for a
+            chain without CCTP.
     """
     found: list[bytes] = []  # of all transfers of the transaction, in which `rank` counts equal messages
     last: bytes | None = None  # since the log of the transfer before
@@ -101,7 +99,7 @@ def burn_in(
             break
         if log.topics[:1] == (ORDER_BRIDGED,):
             last = None
-        elif log.address == transmitter and log.topics[:1] == (MESSAGE_SENT.topic,):
+        elif log.address == transmitter:
             event = _read(decode_cctp_log, log)
             if isinstance(event, MessageSent):
                 last = event.message
@@ -136,7 +134,7 @@ def _is_burn(
     burn: CctpBurn,
     sent: BridgeTransfer,
     parties: TransferParties,
-    domains: tuple[int, int],
+    domains: tuple[int | None, int | None],
 ) -> bool:
     return (
         (message.source_domain, message.destination_domain) == domains

@@ -17,7 +17,7 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from msgspec import Struct
 
-from .....codecs.bridges.across import EXECUTED_REFUND_ROOT, ExecutedRelayerRefundRoot, decode_across_log
+from .....codecs.bridges.across import ExecutedRelayerRefundRoot, decode_across_log
 from .....codecs.contracts.contract_events import Transfer, decode_event
 from .....config.errors import InvalidInput
 from ....chain.port import Log
@@ -73,7 +73,7 @@ def entries_in(logs: Sequence[Log], pool: bytes) -> list[RefundEntry]:
     paid = _payments(logs, pool)
     found = []
     for log in logs:
-        if log.address != pool or log.topics[:1] != (EXECUTED_REFUND_ROOT.topic,):
+        if log.address != pool:
             continue
         try:
             event = decode_across_log(log.topics, log.data)

@@ -170,7 +170,7 @@ class RefundWatch(BridgeRounds):
             if is_there and is_deep and not is_left:
                 final = replace(refund, is_final=True)
                 changes.append(cas(DELTA_REFUND, final))
-                kept.append(replace(final, version=refund.version + 1))
+                kept.append(final)
             else:
                 kept.append(refund)
         if changes:

@@ -12,7 +12,12 @@ from cambist.config.errors import InvalidInput
 from cambist.config.limits import BRIDGE_MESSAGES_MAX, CCTP_BODY_BYTES_MAX
 from cambist.engine.chain.port import Log
 from cambist.engine.trade.delta.bridging.arrivals import Arrival, fill_of, mint_of
-from cambist.engine.trade.delta.bridging.attestations import attested_in, messages_target, reattest_target
+from cambist.engine.trade.delta.bridging.attestations import (
+    AttestedMessage,
+    attested_in,
+    messages_target,
+    reattest_target,
+)
 from cambist.engine.trade.delta.bridging.origins import BurnedMessage
 from support.chain.bridge_logs import (
     BURN,
@@ -23,6 +28,7 @@ from support.chain.bridge_logs import (
     TRANSMITTER,
     filled,
     message_received,
+    message_sent,
     minted,
 )
 from support.chain.log_emitter import Record
@@ -139,6 +145,22 @@ def test_a_mint_is_of_one_message_alone() -> None:
     assert arrival(second, receipt, OTHER_NONCE) is None
 
 
+def test_only_a_message_of_the_transmitter_itself_takes_the_mints_before_it() -> None:
+    """Others may log anything between the mint and the message."""
+    forged = MESSENGER, message_received(attested(OTHER_NONCE))
+    other = TRANSMITTER, message_sent(MESSAGE)
+    for between in (forged, other):
+        log, receipt = a_delivery(attested(), MINT, between)
+        assert arrival(log, receipt) == Arrival(log, BURN.amount - FEE)
+
+
+def test_the_largest_fee_that_was_agreed_to_is_paid_and_no_more() -> None:
+    for fee, is_taken in ((BURN.max_fee, True), (BURN.max_fee + 1, False)):
+        mint = MESSENGER, minted(BOB, OUTPUT, BURN.amount - fee, fee)
+        assert (arrival(*a_delivery(attested(fee=fee), mint)) is not None) is is_taken
+        assert (attested_in(an_answer(attested(fee=fee)), BURNED) is not None) is is_taken
+
+
 # --- Attestations ---------------------------------------------------------------------------------------
 
 
@@ -215,6 +237,11 @@ def test_a_burn_that_waits_is_not_attested() -> None:
 def test_a_malformed_answer_is_refused(answer: bytes) -> None:
     with pytest.raises(InvalidInput):
         attested_in(answer, BURNED)
+
+
+def test_as_many_messages_as_a_transaction_may_have_are_read() -> None:
+    found = attested_in(an_answer(*[attested()] * BRIDGE_MESSAGES_MAX), BURNED)
+    assert found == AttestedMessage(pack_message(attested()), b"\xaa", NONCE, 50)
 
 
 def test_the_service_is_asked_by_transaction_and_by_nonce() -> None:

@@ -145,3 +145,13 @@ def test_a_message_that_differs_is_not_the_transfers(message: CctpMessage) -> No
 
 def test_a_message_elsewhere_is_none() -> None:
     assert burned(logs((POOL, message_sent(MESSAGE)))) is None
+
+
+def test_a_chain_outside_cctp_does_not_pass_for_ethereum_or_any_other() -> None:
+    """Ethereum's number is 0."""
+    for source, destination in (DOMAINS, (0, 0), (0, 9), (7, 0)):
+        message = replace(MESSAGE, source_domain=source, destination_domain=destination)
+        made = logs((TRANSMITTER, message_sent(message)))
+        for domains in ((None, destination), (source, None), (None, None)):
+            assert burn_in(made, SENT, PARTIES, TRANSMITTER, domains) is None
+        assert burn_in(made, SENT, PARTIES, TRANSMITTER, (source, destination)) is not None

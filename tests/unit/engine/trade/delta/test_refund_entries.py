@@ -6,7 +6,7 @@ from msgspec.structs import replace
 
 from cambist.codecs.contracts.contract_events import Transfer
 from cambist.engine.chain.port import Log
-from cambist.engine.store.rows import amount32, amount_of
+from cambist.engine.store.rows import DeltaRefund, amount32, amount_of
 from cambist.engine.trade.delta.bridging.log_windows import first_block, window
 from cambist.engine.trade.delta.bridging.refund_entries import (
     OwedTransfer,
@@ -68,6 +68,26 @@ def test_one_payment_pays_one_entry() -> None:
     assert len(entries_in(logs(paid(ALICE, 5), paid(ALICE, 5), leaf), POOL)) == 2
     topics, data = leaf[1]
     assert entries_in(logs(paid(ALICE, 5), (POOL, (topics, data[:-32]))), POOL) == []
+
+
+def test_malformed_and_other_logs_count_for_nothing_wherever_they_stand() -> None:
+    leaf = POOL, refunded(USDC, [(ALICE, 5), (ALICE, 5)])
+    cut = [(address, (topics, data[:-1])) for address, (topics, data) in (paid(ALICE, 5), leaf)]
+    other = POOL, paid(ALICE, 5)[1]
+    made = [*cut, other, paid(ALICE, 5), *cut, other, leaf, *cut, other]
+    (found,) = entries_in(logs(*made), POOL)
+    assert (found.log.log_index, found.entry, found.amount) == (made.index(leaf), 0, 5)
+    assert entries_in(logs(*cut), POOL) == []
+
+
+def test_a_refund_names_its_entry_and_its_transfer() -> None:
+    waiting, entry = owed(10, 60), replace(an_entry(100, 3), entry=2)
+    (found,) = allocated([entry], [waiting], {entry.key: 30}, TIMES)
+    sent, log = waiting.transfer.sent, entry.log
+    assert found == DeltaRefund(
+        sent.chain_id, log.block_hash, log.tx_hash, 3, 2, amount32(30), 1, 150, sent.order_hash,
+        sent.block_hash, sent.tx_hash, sent.log_index, USDC, amount32(60), 1_150_000, is_final=False,
+    )  # fmt: skip
 
 
 # --- Allocation -----------------------------------------------------------------------------------------

@@ -4,7 +4,6 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
-import trio
 from msgspec.structs import replace
 
 from cambist.codecs.bridges.arrivals import (
@@ -20,17 +19,14 @@ from cambist.codecs.eip712_orders.delta import KIND_BUY, KIND_SELL, SAME_CHAIN, 
 from cambist.config.errors import InvalidInput
 from cambist.config.limits import ARRIVAL_UNTIL_MAX_S
 from cambist.crypto.addresses import to_checksum
-from cambist.engine.chain.port import Header, Log, LogFilter
-from cambist.engine.store.rows import BridgeEndState, amount_of
+from cambist.engine.chain.port import Header, Log
+from cambist.engine.store.rows import BridgeEndState, amount32
 from cambist.engine.trade.delta.arriving.arrival_ends import ArrivedTransfer, arrived_in, ended_by
-from cambist.engine.trade.delta.arriving.arrival_watch import ArrivalWatch
-from cambist.engine.trade.delta.bridging.bridge_places import BridgePlace
 from cambist.engine.trade.delta.bridging.bridged_orders import BridgedOrder
 from cambist.engine.trade.delta.bridging.origins import TransferParties
 from cambist.engine.trade.delta.intake.swap_checks import swap_after
 from cambist.engine.trade.delta.orders.arriving import arrival_code, arrival_of
 from cambist.engine.trade.delta.orders.transfers import OrderTransfer
-from support.chain.scripted_chain import ScriptedChain
 from support.store.stores import a_delta_order, a_transfer, an_end
 
 ARRIVALS, ALICE, BOB, USDC, DAI = (bytes([number]) * 20 for number in range(0xA1, 0xA6))
@@ -129,8 +125,10 @@ def an_arrived(*, state: BridgeEndState = BridgeEndState.ARRIVED, has_swap: bool
 
 
 def test_arrived_transfers_of_orders_with_a_swap_wait() -> None:
-    (one,) = arrived_in(an_arrived())
+    order = an_arrived()
+    (one,) = arrived_in(order)
     assert (one.account, one.terms) == (ACCOUNT, TERMS)
+    assert (one.order, one.transfer, one.end) == (order, order.transfers[0], order.transfers[0].end)
     assert arrived_in(an_arrived(has_swap=False)) == []
     for state in (BridgeEndState.SWAPPED, BridgeEndState.PAID_OUT, BridgeEndState.FAILED):
         assert arrived_in(an_arrived(state=state)) == []
@@ -156,10 +154,17 @@ def ended(one: ArrivedTransfer, event: bytes, *amounts: int, **changed: Any) -> 
 
 def test_a_log_of_the_account_ends_its_transfer() -> None:
     (one,) = arrived_in(an_arrived())
-    swap = ended(one, ARRIVAL_SWAPPED, 2_500, 2_001)
-    assert (swap.state, amount_of(swap.amount), swap.end_number) == (BridgeEndState.SWAPPED, 2_001, 51)
-    paid = ended(one, ARRIVAL_PAID_OUT, 2_500, block=50, index=4)
-    assert (paid.state, amount_of(paid.amount), paid.is_final) == (BridgeEndState.PAID_OUT, 2_500, False)
+    usual = replace(
+        one.end,
+        end_block=b"\xd1" * 32,
+        end_tx=b"\xd2" * 32,
+        at_ms=1_800_000_100_000,
+        is_final=False,
+    )
+    swap = replace(usual, state=BridgeEndState.SWAPPED, amount=amount32(2_001), end_number=51, end_log=0)
+    assert ended(one, ARRIVAL_SWAPPED, 2_500, 2_001) == swap
+    paid = replace(usual, state=BridgeEndState.PAID_OUT, amount=amount32(2_500), end_number=50, end_log=4)
+    assert ended(one, ARRIVAL_PAID_OUT, 2_500, block=50, index=4) == paid
 
 
 @pytest.mark.parametrize(
@@ -176,37 +181,3 @@ def test_other_logs_do_not(changed: dict[str, Any]) -> None:
     (one,) = arrived_in(an_arrived())
     assert ended(one, ARRIVAL_PAID_OUT, 2_500, **changed) is None
     assert ended(one, ARRIVAL_SWAPPED, 2_500, 2_001, **changed) is None
-
-
-class _Searched(ScriptedChain):
-    """A chain that notes the ranges of its blocks that are searched."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.ranges: list[tuple[int, int]] = []
-
-    async def logs(self, wanted: LogFilter, first: int, last: int) -> list[Log]:
-        self.ranges.append((first, last))
-        return await super().logs(wanted, first, last)
-
-
-async def test_only_blocks_that_may_still_be_replaced_are_searched_again() -> None:
-    chain, arrived = _Searched(), an_arrived()
-    chain.grow(*([] for _ in range(60)))
-
-    async def read(hashes: list[bytes]) -> list[BridgedOrder]:
-        await trio.lowlevel.checkpoint()
-        return [arrived] * len(hashes)
-
-    key = arrived.row.order_hash
-    orders: Any = SimpleNamespace(arriving_at=lambda _: [key], read=read, version=lambda _: 1)
-    wanted: list[object] = []
-    swapper: Any = SimpleNamespace(want=wanted.append)
-    place = BridgePlace(chain, 3)
-    watch = ArrivalWatch(place, orders, lambda: 0, arrivals=ARRIVALS, swapper=swapper)
-    await watch.look()
-    chain.grow([])
-    await watch.look()
-    await watch.look()
-    assert chain.ranges == [(50, 60), (59, 61), (60, 61)]
-    assert wanted == [{ACCOUNT: TERMS}] * 3
