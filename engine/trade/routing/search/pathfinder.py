@@ -357,8 +357,6 @@ class Search:
             if filled is None or (than is not None and filled[0] <= than):
                 continue
             best, than = filled, filled[0]
-            if filled[1][0].fills == len(lane.ladders):
-                break
         return best
 
     def _chain(self, lane: Lane, amount: int, choose: Choose, than: int | None) -> FilledAmount | None:

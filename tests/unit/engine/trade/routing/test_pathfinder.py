@@ -87,6 +87,21 @@ def test_gas_leaves_out_a_maker_who_is_not_worth_a_fill() -> None:
         assert plan.makers() == makers
 
 
+@pytest.mark.parametrize("dest", [USDC, DAI])
+def test_gas_leaves_out_whoever_of_three_earns_less_than_a_fill_on_any_hop(dest: bytes) -> None:
+    """gamma earns half a cent, and beta 198 dollars: a fill is 0.17 dollars at a gwei."""
+    books = [
+        a_book("alpha", WETH, USDC, bids="2500 6 | 2400 10"),
+        a_book("beta", WETH, USDC, bids="2499 3", asks="2501 3"),
+        a_book("gamma", WETH, USDC, bids="2500.5 0.01"),
+    ]
+    makers = ({"alpha", "beta", "gamma"}, {"alpha", "beta"}, {"alpha", "beta"}, {"alpha"})
+    for gwei, used in zip((0, 1, 1_000, 1_300), makers, strict=True):
+        wanted = _with(SOLD, dest_token=dest, amount=8 * ONE[WETH], gas_price_wei=gwei * 10**9)
+        first = _found(wanted, *books, USDC_DAI).paths[0].hops[0]
+        assert {share.maker for share in first.shares} == used
+
+
 def test_a_way_with_many_fills_loses_to_one_with_few() -> None:
     """Four makers bring two DAI more, and their gas costs eight more than that of a second hop."""
     direct = [a_book(f"maker{number}", WETH, DAI, bids="2500 2.5") for number in range(4)]
@@ -103,6 +118,17 @@ def test_one_maker_is_better_where_two_lose_more_to_rounding() -> None:
     plan = _found(_with(SOLD, dest_token=ODD), *books)
     assert plan.dest_amount == 3
     assert plan.makers() == {"beta"}
+
+
+def test_one_maker_is_better_than_another_who_takes_a_unit_that_brings_nothing() -> None:
+    """alpha's unit brings nothing, and would bring no more as the last of beta's: 7.2 of its nine, and a bit."""
+    decimals = {WETH: 0, ODD: 0}
+    books = [
+        a_book(maker, WETH, ODD, bids=bids, decimals=decimals)
+        for maker, bids in (("alpha", "0.9 1"), ("beta", "0.8 9 | 0.01 90"), ("gamma", "0.8 100"))
+    ]
+    plan = _found(SwapRequest(WETH, ODD, 10, Side.SELL), *books)
+    assert plan.paths[0].hops[0].shares == (MakerShare("gamma", 10, 8),)
 
 
 def test_one_maker_is_taken_where_all_bring_too_much_for_the_next_hop() -> None:
@@ -152,6 +178,34 @@ def test_two_paths_pay_for_one_transaction() -> None:
         plan = _found(_with(wanted, gas_price_wei=gwei * 10**9), ALPHA, USDC_DAI, WETH_DAI)
         assert len(plan.paths) == paths
         assert plan.gas == TRANSACTION + HOP + (paths + 1) * FILL
+
+
+def test_a_second_path_pays_for_each_of_its_fills() -> None:
+    """It brings 0.185 WETH more, and needs two fills: 0.17 WETH, or 0.25 where gas is dearer."""
+    thin = [a_book(maker, WETH, DAI, bids="2490 2.6", asks="2512 10") for maker in ("beta", "gamma")]
+    wanted = SwapRequest(WETH, DAI, 15 * ONE[WETH], Side.SELL)
+    for gwei, ways in ((1_300, [(WETH, USDC, DAI), (WETH, DAI)]), (1_900, [(WETH, USDC, DAI)])):
+        assert _ways(_found(_with(wanted, gas_price_wei=gwei * 10**9), ALPHA, USDC_DAI, *thin)) == ways
+
+
+@pytest.mark.parametrize("side", Side)
+@pytest.mark.parametrize("is_direct_better", [False, True])
+def test_a_second_path_may_be_worse_than_the_average_of_the_first(side: Side, is_direct_better: bool) -> None:
+    """One has ten at 2500 and then 2400, the other 2440: less than 2450, the average of twenty on the first."""
+    first, second = "2500 10 | 2400 90", "2440 90"
+    if is_direct_better:
+        first, second = second, first
+    books = (
+        a_book("alpha", WETH, USDC, bids=first),
+        a_book("alpha", USDC, DAI, bids="1 1000000"),
+        a_book("beta", WETH, DAI, bids=second),
+    )
+    amount = 20 * ONE[WETH] if side is Side.SELL else 49_000 * ONE[DAI]
+    plan = _found(SwapRequest(WETH, DAI, amount, side), *books)
+    better = (WETH, DAI) if is_direct_better else (WETH, USDC, DAI)
+    best = next(path for path, way in zip(plan.paths, _ways(plan), strict=True) if way == better)
+    assert len(plan.paths) == 2
+    assert Decimal(best.src_amount) / ONE[WETH] == pytest.approx(10, rel=Decimal("0.01"))
 
 
 def test_two_paths_fill_what_neither_can_alone() -> None:
