@@ -354,9 +354,8 @@ class Search:
         best: FilledAmount | None = None
         for choose in (self._by_price, _one_maker):
             filled = self._chain(lane, amount, choose, than)
-            if filled is None or (than is not None and filled[0] <= than):
-                continue
-            best, than = filled, filled[0]
+            if filled is not None and (than is None or filled[0] > than):
+                best, than = filled, filled[0]
         return best
 
     def _chain(self, lane: Lane, amount: int, choose: Choose, than: int | None) -> FilledAmount | None:

@@ -295,6 +295,26 @@ def test_each_price_of_gas_has_a_split_of_its_own(side: Side) -> None:
         assert ladder.split_after_gas(8 * ONE[WETH], fill_cost) == fresh
 
 
+@pytest.mark.parametrize("side", Side)
+def test_whatever_was_asked_before_a_ladder_answers_as_a_fresh_one(side: Side) -> None:
+    """Of amounts and prices of gas that rise and fall."""
+    numbers, give = Random(17), WETH if side is Side.SELL else USDC
+    for _ in range(12):
+        books = [_random_book(numbers, name, is_inverse=name > "c") for name in "abcdef"]
+        ladder = _merged(*books, give=give, side=side)
+        makers = {*range(len(ladder.makers))}
+        for _ in range(12):
+            amount, cost = numbers.randrange(1, 9 * ONE[WETH]), numbers.choice([1, 3, 10]) * ONE[USDC]
+            some, fresh = (
+                {*numbers.sample([*makers], len(makers) // 2)},
+                _merged(*books, give=give, side=side),
+            )
+            assert ladder.split_after_gas(amount, cost) == fresh.split_after_gas(amount, cost)
+            assert ladder.split_among(amount, some) == fresh.split_among(amount, some)
+            assert ladder.best_split(amount) == fresh.best_split(amount)
+            assert ladder.best_single(amount) == fresh.best_single(amount)
+
+
 def test_one_maker_is_taken_where_another_choice_is_as_good_before_rounding() -> None:
     """alpha wants 3 / 2.6 units for what beta gives for one, and nobody pays a part of a unit."""
     decimals = {WBTC: 0, ODD: 0}

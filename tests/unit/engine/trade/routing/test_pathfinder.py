@@ -9,6 +9,7 @@ import pytest
 from cambist.codecs.messages.vocabulary import Side
 from cambist.engine.trade.routing.search import pathfinder
 from cambist.engine.trade.routing.search.gas import FILL, HOP, PURCHASE, TRANSACTION
+from cambist.engine.trade.routing.search.ladders import MergedLadder
 from cambist.engine.trade.routing.search.pathfinder import NoPlanReason, Pathfinder
 from cambist.engine.trade.routing.search.plan import MakerShare, RoutePlan, SwapRequest, Taxes
 from cambist.feeds.books.pair_index import LiveBook, PairIndex
@@ -121,7 +122,7 @@ def test_one_maker_is_better_where_two_lose_more_to_rounding() -> None:
 
 
 def test_one_maker_is_better_than_another_who_takes_a_unit_that_brings_nothing() -> None:
-    """alpha's unit brings nothing, and would bring no more as the last of beta's: 7.2 of its nine, and a bit."""
+    """alpha's unit brings nothing, and hardly more as beta's tenth; beta's nine bring 7.2 units."""
     decimals = {WETH: 0, ODD: 0}
     books = [
         a_book(maker, WETH, ODD, bids=bids, decimals=decimals)
@@ -134,9 +135,15 @@ def test_one_maker_is_better_than_another_who_takes_a_unit_that_brings_nothing()
 def test_one_maker_is_taken_where_all_bring_too_much_for_the_next_hop() -> None:
     first = a_book("alpha", WETH, USDC, bids="2500 1 | 2000 9"), a_book("beta", WETH, USDC, bids="2001 10")
     second = a_book("alpha", USDC, DAI, bids="1 4500")
-    plan = _found(SwapRequest(WETH, DAI, 2 * ONE[WETH], Side.SELL), *first, second)
-    assert plan.dest_amount == 4_500 * ONE[DAI]
-    assert plan.makers() == {"alpha"}
+    shallow, worse = (
+        a_book("gamma", WETH, DAI, bids="1 1"),
+        a_book("gamma", WETH, DAI, bids="1900 9", asks="2000 9"),
+    )
+    wanted = SwapRequest(WETH, DAI, 2 * ONE[WETH], Side.SELL, gas_price_wei=10**10)
+    for direct in ((), (shallow,), (worse,)):
+        plan = _found(wanted, *first, second, *direct)
+        assert plan.dest_amount == 4_500 * ONE[DAI]
+        assert plan.makers() == {"alpha"}
 
 
 def test_gas_without_a_price_is_left_out() -> None:
@@ -181,17 +188,17 @@ def test_two_paths_pay_for_one_transaction() -> None:
 
 
 def test_a_second_path_pays_for_each_of_its_fills() -> None:
-    """It brings 0.185 WETH more, and needs two fills: 0.17 WETH, or 0.25 where gas is dearer."""
+    """It brings 0.185 WETH more, and needs two fills: 0.17 WETH, or 0.21 where gas is dearer."""
     thin = [a_book(maker, WETH, DAI, bids="2490 2.6", asks="2512 10") for maker in ("beta", "gamma")]
     wanted = SwapRequest(WETH, DAI, 15 * ONE[WETH], Side.SELL)
-    for gwei, ways in ((1_300, [(WETH, USDC, DAI), (WETH, DAI)]), (1_900, [(WETH, USDC, DAI)])):
+    for gwei, ways in ((1_300, [(WETH, USDC, DAI), (WETH, DAI)]), (1_600, [(WETH, USDC, DAI)])):
         assert _ways(_found(_with(wanted, gas_price_wei=gwei * 10**9), ALPHA, USDC_DAI, *thin)) == ways
 
 
 @pytest.mark.parametrize("side", Side)
 @pytest.mark.parametrize("is_direct_better", [False, True])
 def test_a_second_path_may_be_worse_than_the_average_of_the_first(side: Side, is_direct_better: bool) -> None:
-    """One has ten at 2500 and then 2400, the other 2440: less than 2450, the average of twenty on the first."""
+    """One has ten at 2500 and then 2400; the other has 2440, less than the average of twenty on the first."""
     first, second = "2500 10 | 2400 90", "2440 90"
     if is_direct_better:
         first, second = second, first
@@ -355,10 +362,9 @@ def test_a_plan_follows_the_books() -> None:
     assert _ways(over_dai) == [(WETH, DAI, USDC)]
 
 
-@pytest.fixture
-def made(monkeypatch: pytest.MonkeyPatch) -> dict[str, int]:
-    """Numbers of calls that make paths and networks."""
-    counts = {"find_paths": 0, "pairs_apart": 0}
+def _counted(monkeypatch: pytest.MonkeyPatch, owner: object, *names: str) -> dict[str, int]:
+    """Numbers of calls of an owner's functions from now on."""
+    counts = dict.fromkeys(names, 0)
 
     def counting(name: str, function: Any) -> Any:
         def counted(*arguments: Any) -> Any:
@@ -367,9 +373,15 @@ def made(monkeypatch: pytest.MonkeyPatch) -> dict[str, int]:
 
         return counted
 
-    for name in counts:
-        monkeypatch.setattr(pathfinder, name, counting(name, getattr(pathfinder, name)))
+    for name in names:
+        monkeypatch.setattr(owner, name, counting(name, getattr(owner, name)))
     return counts
+
+
+@pytest.fixture
+def made(monkeypatch: pytest.MonkeyPatch) -> dict[str, int]:
+    """Numbers of calls that make paths and networks."""
+    return _counted(monkeypatch, pathfinder, "find_paths", "pairs_apart")
 
 
 def test_paths_are_found_anew_for_other_pairs_alone_and_networks_for_other_books(
@@ -395,6 +407,57 @@ def test_no_more_paths_and_networks_are_kept_than_a_bound(
     for dest, count in ((USDC, 1), (DAI, 2), (USDC, 2), (DAI, 2), (WBTC, 3), (USDC, 4)):
         finder.find(_with(SOLD, dest_token=dest))
         assert made == {"find_paths": count, "pairs_apart": count}
+
+
+@pytest.mark.parametrize("third", ["2490 90", "2480 5 | 2300 90"])
+def test_a_path_or_a_division_that_can_be_no_better_is_not_filled(
+    third: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The direct way starts best, and the third is as good as the second or worse: it is not filled."""
+    books = [
+        a_book("alpha", WETH, DAI, bids="2500 10 | 2400 90"),
+        a_book("alpha", WETH, USDC, bids="2490 90"),
+        a_book("alpha", WETH, WBTC, bids=third),
+        *(a_book("alpha", middle, DAI, bids="1 1000000") for middle in (USDC, WBTC)),
+    ]
+    for amount, hops in ((ONE[WETH], 1), (20 * ONE[WETH], 2 + 1 + 2)):
+        finder = Pathfinder(an_index(*books), WETH)
+        with monkeypatch.context() as patch:
+            filled = _counted(patch, MergedLadder, "best_split")
+            assert finder.find(SwapRequest(WETH, DAI, amount, Side.SELL)) is not None
+            assert filled == {"best_split": hops}
+
+
+def test_paths_that_gain_less_together_than_a_fill_costs_are_not_divided(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Two ways are walked whole and by halves, and a rest once more; then by parts, if it is worth it."""
+    wanted = SwapRequest(WETH, DAI, 15 * ONE[WETH], Side.SELL)
+    finder = Pathfinder(an_index(ALPHA, USDC_DAI, WETH_DAI), WETH)
+    walks = []
+    for gwei in (1_000, 20_000):
+        with monkeypatch.context() as patch:
+            walked = _counted(patch, pathfinder, "through")
+            assert finder.find(_with(wanted, gas_price_wei=gwei * 10**9)) is not None
+            walks.append(walked["through"])
+    assert walks[0] > walks[1] == 2 + 2 + 1
+
+
+@pytest.mark.parametrize("side", Side)
+def test_paths_that_start_no_better_than_the_best_path_are_not_walked_by_halves(
+    side: Side, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    books = [
+        a_book("alpha", WETH, DAI, bids="2500 100"),
+        a_book("alpha", WETH, USDC, bids="2500 10 | 2000 90"),
+        a_book("alpha", WETH, WBTC, bids="2440 10 | 1900 90"),
+        *(a_book("alpha", middle, DAI, bids="1 1000000") for middle in (USDC, WBTC)),
+    ]
+    amount = 20 * (ONE[WETH] if side is Side.SELL else 2_500 * ONE[DAI])
+    finder = Pathfinder(an_index(*books), WETH)
+    walked = _counted(monkeypatch, pathfinder, "through")
+    assert finder.find(SwapRequest(WETH, DAI, amount, side)) is not None
+    assert walked == {"through": 3}
 
 
 def test_the_best_rate_is_that_of_the_best_path_and_no_amount_is_better() -> None:
