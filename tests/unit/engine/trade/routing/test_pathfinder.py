@@ -104,13 +104,37 @@ def test_gas_leaves_out_whoever_of_three_earns_less_than_a_fill_on_any_hop(dest:
 
 
 def test_a_way_with_many_fills_loses_to_one_with_few() -> None:
-    """Four makers bring two DAI more, and their gas costs eight more than that of a second hop."""
+    """Four makers bring 11.75 DAI more, and their gas costs 13.4 more than that of a second hop."""
     direct = [a_book(f"maker{number}", WETH, DAI, bids="2500 2.5") for number in range(4)]
-    over_usdc = ALPHA, a_book("alpha", USDC, DAI, bids="0.99992 1000000", asks="1.0001 1")
+    over_usdc = ALPHA, a_book("alpha", USDC, DAI, bids="0.99953 1000000", asks="1.0001 1")
     wanted = SwapRequest(WETH, DAI, 10 * ONE[WETH], Side.SELL)
     for gwei, way in ((0, (WETH, DAI)), (50, (WETH, USDC, DAI))):
         plan = _found(_with(wanted, gas_price_wei=gwei * 10**9), *direct, *over_usdc)
         assert _ways(plan) == [way]
+
+
+def test_a_path_that_falls_behind_on_a_hop_is_filled_no_further(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Seven DAI are less than the gas that two fills save, 13.4 DAI, and more than what one saves, 5.1 DAI."""
+    books = [
+        *(a_book(f"maker{number}", WETH, DAI, bids="2500 2.5") for number in range(4)),
+        *(a_book(maker, WETH, USDC, bids="2500 5", asks="2500.1 1") for maker in ("alpha", "beta")),
+        a_book("alpha", USDC, DAI, bids="0.99972 1000000", asks="1.0001 1"),
+    ]
+    wanted = SwapRequest(WETH, DAI, 10 * ONE[WETH], Side.SELL, gas_price_wei=50 * 10**9)
+    filled = _counted(monkeypatch, MergedLadder, "split_after_gas")
+    assert _ways(_found(wanted, *books)) == [(WETH, DAI)]
+    assert filled == {"split_after_gas": 2}
+
+
+def test_makers_alone_are_asked_no_further_than_they_may_bring_more(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked = _counted(monkeypatch, MergedLadder, "best_single")
+    assert _find(SwapRequest(WETH, DAI, ONE[WETH], Side.SELL), ALPHA, USDC_DAI) is not None
+    assert asked == {"best_single": 1}
+
+
+def test_makers_share_where_one_alone_brings_no_more() -> None:
+    books = a_book("alpha", WETH, USDC, bids="2500 1"), a_book("beta", WETH, USDC, bids="2500 10")
+    assert _found(_with(SOLD, amount=2 * ONE[WETH]), *books).makers() == {"alpha", "beta"}
 
 
 def test_one_maker_is_better_where_two_lose_more_to_rounding() -> None:
