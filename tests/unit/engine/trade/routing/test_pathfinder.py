@@ -93,7 +93,7 @@ def test_gas_leaves_out_whoever_of_three_earns_less_than_a_fill_on_any_hop(dest:
     """gamma earns half a cent, and beta 198 dollars: a fill is 0.17 dollars at a gwei."""
     books = [
         a_book("alpha", WETH, USDC, bids="2500 6 | 2400 10"),
-        a_book("beta", WETH, USDC, bids="2499 3", asks="2501 3"),
+        a_book("beta", WETH, USDC, bids="2499 3", asks="2502 3"),
         a_book("gamma", WETH, USDC, bids="2500.5 0.01"),
     ]
     makers = ({"alpha", "beta", "gamma"}, {"alpha", "beta"}, {"alpha", "beta"}, {"alpha"})
@@ -114,7 +114,7 @@ def test_a_way_with_many_fills_loses_to_one_with_few() -> None:
 
 
 def test_a_path_that_falls_behind_on_a_hop_is_filled_no_further(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Seven DAI are less than the gas that two fills save, 13.4 DAI, and more than what one saves, 5.1 DAI."""
+    """Seven DAI are less than the gas that two fills save, 13.4 DAI, and more than the 5.1 that one saves."""
     books = [
         *(a_book(f"maker{number}", WETH, DAI, bids="2500 2.5") for number in range(4)),
         *(a_book(maker, WETH, USDC, bids="2500 5", asks="2500.1 1") for maker in ("alpha", "beta")),
@@ -468,12 +468,15 @@ def test_paths_that_gain_less_together_than_a_fill_costs_are_not_divided(
 
 
 @pytest.mark.parametrize("side", Side)
-def test_paths_that_start_no_better_than_the_best_path_are_not_walked_by_halves(
-    side: Side, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize(
+    ("best", "second"), [("2500 100", "2500 10 | 2000 90"), ("2500 5 | 2499 95", "2499 10 | 2000 90")]
+)
+def test_paths_that_start_no_better_than_the_best_path_ends_are_not_walked_by_halves(
+    side: Side, best: str, second: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     books = [
-        a_book("alpha", WETH, DAI, bids="2500 100"),
-        a_book("alpha", WETH, USDC, bids="2500 10 | 2000 90"),
+        a_book("alpha", WETH, DAI, bids=best),
+        a_book("alpha", WETH, USDC, bids=second),
         a_book("alpha", WETH, WBTC, bids="2440 10 | 1900 90"),
         *(a_book("alpha", middle, DAI, bids="1 1000000") for middle in (USDC, WBTC)),
     ]
