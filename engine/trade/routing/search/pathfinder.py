@@ -412,6 +412,7 @@ class Search:
         # cannot together bring more, but for gas.
         average = None if best is None else (best[1][0].other, amount)
         lanes = network.lanes
+        half = (amount + 1) // 2 if self._sells else amount // 2  # two halves bound an odd amount's outcome
         halves: dict[int, Total | None] = {}
         found: list[tuple[float, Lane, Lane]] = []
         for pair in network.apart:
@@ -425,7 +426,7 @@ class Search:
                 continue
             for number in pair:
                 if number not in halves:
-                    halves[number] = through(lanes[number].ladders, (amount + 1) // 2)
+                    halves[number] = through(lanes[number].ladders, half)
             found.append(
                 (self._bound_of_two(one, other, halves[pair[0]], halves[pair[1]], amount), one, other)
             )
@@ -453,8 +454,8 @@ class Search:
         """
         if here is None or there is None:
             return inf
-        half = (amount + 1) // 2
-        steeper = abs(here[1] * there[2] - there[1] * here[2]) * half // (here[2] * there[2]) + 1
+        beyond = (amount + 1) // 2  # the most that a part is above or below the half
+        steeper = abs(here[1] * there[2] - there[1] * here[2]) * beyond // (here[2] * there[2]) + 1
         reach = here[0] + there[0] + (steeper if self._sells else -steeper)
         return self._score_of_two(reach, one, other)
 

@@ -21,6 +21,9 @@ DOLLARS = {WETH: 2_500, WBTC: 60_000, USDC: 1, DAI: 1}
 SWAPPED = 40_000  # dollars
 PARTS = 32  # of an amount, in the walk
 Way = tuple[bytes, ...]
+Levels = list[tuple[int, int]]  # price, amount
+NOTHING = -(10**9)
+"""Score beyond the depth, however much is added."""
 
 
 def _random_book(numbers: Random, base: bytes, quote: bytes) -> LiveBook:
@@ -129,3 +132,68 @@ def test_no_path_and_no_division_over_two_is_better(side: Side, gwei: int) -> No
         divided += len(plan.paths) == 2
     assert planned > 20
     assert divided > 5
+
+
+WHOLE = dict.fromkeys(DOLLARS, 0)
+"""Decimals of tokens in the books of whole prices: nothing is rounded."""
+
+
+@pytest.mark.parametrize("side", Side)
+def test_where_nothing_is_rounded_the_division_is_within_a_unit_of_the_best(side: Side) -> None:
+    """Over three ways: direct, and at the same prices over two tokens that are worth as much as the last."""
+    numbers = Random(23)
+    divided = 0
+    for _ in range(400):
+        ways = [_falling_levels(numbers) for _ in range(3)]
+        amount = numbers.randrange(1, 30)
+        least = [_score_of(levels, amount, side) for levels in ways]
+        least += [_nearly_best(*pair, amount, side) for pair in combinations(ways, 2)]
+        plan = Pathfinder(_whole_books(ways, side), b"").find(SwapRequest(WETH, DAI, amount, side))
+        if plan is None:
+            assert max(least) < NOTHING // 2
+        else:
+            assert (plan.dest_amount if side is Side.SELL else -plan.src_amount) >= max(least)
+            divided += len(plan.paths) == 2
+    assert divided > 100
+
+
+def _nearly_best(one: Levels, other: Levels, amount: int, side: Side) -> int:
+    """The least score of the best division, and of those a unit beside it that are possible."""
+    scores = [
+        _score_of(one, part, side) + _score_of(other, amount - part, side) for part in range(amount + 1)
+    ]
+    best = max(scores)
+    around = [scores[max(at - 1, 0) : at + 2] for at, score in enumerate(scores) if score == best]
+    return min((score for near in around for score in near if score > NOTHING // 2), default=NOTHING)
+
+
+def _falling_levels(numbers: Random) -> Levels:
+    prices = sorted(numbers.sample(range(1, 40), numbers.randrange(1, 4)), reverse=True)
+    return [(price, numbers.randrange(1, 12)) for price in prices]
+
+
+def _score_of(levels: Levels, amount: int, side: Side) -> int:
+    """What is received for an amount, the highest price first, or paid below zero, the lowest price first."""
+    total = 0
+    for price, size in levels if side is Side.SELL else reversed(levels):
+        taken = min(size, amount)
+        total += taken * price
+        amount -= taken
+    if amount:
+        return NOTHING
+    return total if side is Side.SELL else -total
+
+
+def _whole_books(ways: list[Levels], side: Side) -> PairIndex:
+    """Books of three ways from WETH to DAI; what is bought is the base of a book, as what is sold is."""
+    live = []
+    for middle, levels in zip((DAI, USDC, WBTC), ways, strict=True):
+        if side is Side.SELL:
+            text = " | ".join(f"{price} {size}" for price, size in levels)
+            live.append(a_book("alpha", WETH, middle, bids=text, decimals=WHOLE))
+        else:
+            text = " | ".join(f"{price} {size}" for price, size in reversed(levels))
+            live.append(a_book("alpha", middle, WETH, asks=text, decimals=WHOLE))
+        if middle != DAI:
+            live.append(a_book("alpha", middle, DAI, bids="1 10000", decimals=WHOLE))
+    return an_index(*live)
