@@ -454,8 +454,7 @@ class Search:
         """
         if here is None or there is None:
             return inf
-        beyond = (amount + 1) // 2  # the most that a part is above or below the half
-        steeper = abs(here[1] * there[2] - there[1] * here[2]) * beyond // (here[2] * there[2]) + 1
+        steeper = abs(here[1] * there[2] - there[1] * here[2]) * (amount // 2) // (here[2] * there[2]) + 1
         reach = here[0] + there[0] + (steeper if self._sells else -steeper)
         return self._score_of_two(reach, one, other)
 

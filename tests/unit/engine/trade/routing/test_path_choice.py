@@ -9,12 +9,14 @@ import msgspec
 import pytest
 
 from cambist.codecs.messages.vocabulary import Side
+from cambist.engine.trade.routing.search import pathfinder
 from cambist.engine.trade.routing.search.gas import swap_gas
 from cambist.engine.trade.routing.search.pathfinder import Pathfinder
 from cambist.engine.trade.routing.search.plan import RoutePlan, SwapRequest
 from cambist.feeds.books import fill
 from cambist.feeds.books.mid_prices import MidPrices
 from cambist.feeds.books.pair_index import LiveBook, PairIndex
+from support.call_counts import counted
 from support.makers.live_books import DAI, ONE, USDC, WBTC, WETH, a_book, an_index
 
 DOLLARS = {WETH: 2_500, WBTC: 60_000, USDC: 1, DAI: 1}
@@ -197,3 +199,31 @@ def _whole_books(ways: list[Levels], side: Side) -> PairIndex:
         if middle != DAI:
             live.append(a_book("alpha", middle, DAI, bids="1 10000", decimals=WHOLE))
     return an_index(*live)
+
+
+@pytest.mark.parametrize(("direct", "received", "walks"), [("5 4", 21, None), ("5.25 4", 21, 3 + 3)])
+def test_two_paths_are_divided_for_a_unit_more_and_not_for_none(
+    direct: str, received: int, walks: int | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Three on one path bring 16.2 units, and one on another 5.4; halves of four bring ten each."""
+    books = [
+        a_book("alpha", WETH, DAI, bids=direct, decimals=WHOLE),
+        *(a_book("alpha", WETH, middle, bids="5.4 3 | 1 9", decimals=WHOLE) for middle in (USDC, WBTC)),
+        *(a_book("alpha", middle, DAI, bids="1 10000", decimals=WHOLE) for middle in (USDC, WBTC)),
+    ]
+    finder = Pathfinder(an_index(*books), b"")
+    walked = counted(monkeypatch, pathfinder, "through")
+    plan = finder.find(SwapRequest(WETH, DAI, 4, Side.SELL))
+    assert plan is not None
+    assert plan.dest_amount == received
+    assert walks is None or walked == {"through": walks}
+
+
+@pytest.mark.parametrize("side", Side)
+def test_two_paths_are_divided_where_the_halves_are_the_best_parts(side: Side) -> None:
+    levels = [[(5, 1), (4, 9)], [(5, 1), (3, 9)], [(1, 1)]]
+    if side is Side.BUY:
+        levels = [[(5, 9), (4, 1)], [(6, 9), (4, 1)], [(9, 1)]]
+    plan = Pathfinder(_whole_books(levels, side), b"").find(SwapRequest(WETH, DAI, 2, side))
+    assert plan is not None
+    assert (plan.src_amount, plan.dest_amount) == ((2, 10) if side is Side.SELL else (8, 2))

@@ -1,7 +1,6 @@
 """Routes in stories: which way, by whom, for how much gas (choices.md#quotes-and-routes)."""
 
 from decimal import Decimal
-from typing import Any
 
 import msgspec
 import pytest
@@ -13,6 +12,7 @@ from cambist.engine.trade.routing.search.ladders import MergedLadder
 from cambist.engine.trade.routing.search.pathfinder import NoPlanReason, Pathfinder
 from cambist.engine.trade.routing.search.plan import MakerShare, RoutePlan, SwapRequest, Taxes
 from cambist.feeds.books.pair_index import LiveBook, PairIndex
+from support.call_counts import counted
 from support.makers.live_books import DAI, ODD, ONE, USDC, WBTC, WETH, a_book, an_index
 
 ALPHA = a_book("alpha", WETH, USDC, bids="2500 10 | 2400 90", asks="2510 10")
@@ -121,13 +121,13 @@ def test_a_path_that_falls_behind_on_a_hop_is_filled_no_further(monkeypatch: pyt
         a_book("alpha", USDC, DAI, bids="0.99972 1000000", asks="1.0001 1"),
     ]
     wanted = SwapRequest(WETH, DAI, 10 * ONE[WETH], Side.SELL, gas_price_wei=50 * 10**9)
-    filled = _counted(monkeypatch, MergedLadder, "split_after_gas")
+    filled = counted(monkeypatch, MergedLadder, "split_after_gas")
     assert _ways(_found(wanted, *books)) == [(WETH, DAI)]
     assert filled == {"split_after_gas": 2}
 
 
 def test_makers_alone_are_asked_no_further_than_they_may_bring_more(monkeypatch: pytest.MonkeyPatch) -> None:
-    asked = _counted(monkeypatch, MergedLadder, "best_single")
+    asked = counted(monkeypatch, MergedLadder, "best_single")
     assert _find(SwapRequest(WETH, DAI, ONE[WETH], Side.SELL), ALPHA, USDC_DAI) is not None
     assert asked == {"best_single": 1}
 
@@ -386,26 +386,10 @@ def test_a_plan_follows_the_books() -> None:
     assert _ways(over_dai) == [(WETH, DAI, USDC)]
 
 
-def _counted(monkeypatch: pytest.MonkeyPatch, owner: object, *names: str) -> dict[str, int]:
-    """Numbers of calls of an owner's functions from now on."""
-    counts = dict.fromkeys(names, 0)
-
-    def counting(name: str, function: Any) -> Any:
-        def counted(*arguments: Any) -> Any:
-            counts[name] += 1
-            return function(*arguments)
-
-        return counted
-
-    for name in names:
-        monkeypatch.setattr(owner, name, counting(name, getattr(owner, name)))
-    return counts
-
-
 @pytest.fixture
 def made(monkeypatch: pytest.MonkeyPatch) -> dict[str, int]:
     """Numbers of calls that make paths and networks."""
-    return _counted(monkeypatch, pathfinder, "find_paths", "pairs_apart")
+    return counted(monkeypatch, pathfinder, "find_paths", "pairs_apart")
 
 
 def test_paths_are_found_anew_for_other_pairs_alone_and_networks_for_other_books(
@@ -447,7 +431,7 @@ def test_a_path_or_a_division_that_can_be_no_better_is_not_filled(
     for amount, hops in ((ONE[WETH], 1), (20 * ONE[WETH], 2 + 1 + 2)):
         finder = Pathfinder(an_index(*books), WETH)
         with monkeypatch.context() as patch:
-            filled = _counted(patch, MergedLadder, "best_split")
+            filled = counted(patch, MergedLadder, "best_split")
             assert finder.find(SwapRequest(WETH, DAI, amount, Side.SELL)) is not None
             assert filled == {"best_split": hops}
 
@@ -461,7 +445,7 @@ def test_paths_that_gain_less_together_than_a_fill_costs_are_not_divided(
     walks = []
     for gwei in (1_000, 3_100):
         with monkeypatch.context() as patch:
-            walked = _counted(patch, pathfinder, "through")
+            walked = counted(patch, pathfinder, "through")
             assert finder.find(_with(wanted, gas_price_wei=gwei * 10**9)) is not None
             walks.append(walked["through"])
     assert walks[0] > walks[1] == 2 + 2 + 1
@@ -482,7 +466,7 @@ def test_paths_that_start_no_better_than_the_best_path_ends_are_not_walked_by_ha
     ]
     amount = 20 * (ONE[WETH] if side is Side.SELL else 2_500 * ONE[DAI])
     finder = Pathfinder(an_index(*books), WETH)
-    walked = _counted(monkeypatch, pathfinder, "through")
+    walked = counted(monkeypatch, pathfinder, "through")
     assert finder.find(SwapRequest(WETH, DAI, amount, side)) is not None
     assert walked == {"through": 3}
 
