@@ -473,7 +473,7 @@ class Search:
                 break
             part = self._divide(one, other, amount)
             here, there = through(one.ladders, part), through(other.ladders, amount - part)
-            if part and here is not None and there is not None:
+            if here is not None and there is not None:
                 found.append((self._score_of_two(here[0] + there[0], one, other), one, other, part))
         return sorted(found, key=lambda row: -row[0])
 

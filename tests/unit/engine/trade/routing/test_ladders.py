@@ -7,6 +7,7 @@ from random import Random
 import pytest
 
 from cambist.codecs.messages.vocabulary import Side
+from cambist.engine.trade.routing.search import ladders as merging
 from cambist.engine.trade.routing.search.ladders import (
     ANYBODY,
     LADDERS_MAX,
@@ -18,6 +19,7 @@ from cambist.engine.trade.routing.search.ladders import (
     through,
 )
 from cambist.feeds.books.pair_index import LiveBook
+from support.call_counts import counted
 from support.makers.live_books import DAI, ODD, ONE, USDC, WBTC, WETH, a_book, an_index
 
 ALPHA = a_book("alpha", WETH, USDC, bids="2500 1 | 2490 4", asks="2510 1 | 2520 4")
@@ -116,6 +118,45 @@ def test_beyond_the_depth_and_nothing() -> None:
     assert ladder.split_among(5 * ONE[WETH], {0}) is not None
     assert ladder.best_single(5 * ONE[WETH] + 1) is None
     assert _named(ladder, 7 * ONE[WETH])["alpha"][0] == 5 * ONE[WETH]
+
+
+def _every_answer(ladder: MergedLadder, amount: int) -> list[list[LadderShare] | None]:
+    """The split without gas, with it, among all makers, and the best maker alone."""
+    everybody = {*range(len(ladder.makers))}
+    return [
+        ladder.best_split(amount),
+        ladder.split_after_gas(amount, 0),
+        ladder.split_among(amount, everybody),
+        ladder.best_single(amount),
+    ]
+
+
+@pytest.mark.parametrize("side", Side)
+def test_a_maker_fills_from_one_unit_to_its_whole_depth(side: Side) -> None:
+    decimals = {WBTC: 0, ODD: 0}
+    if side is Side.SELL:
+        ladder = _merged(a_book("alpha", WBTC, ODD, bids="3 7", decimals=decimals), give=WBTC, side=side)
+    else:
+        ladder = _merged(a_book("alpha", WBTC, ODD, asks="3 7", decimals=decimals), give=ODD, side=side)
+    for amount in (1, 6, 7):
+        assert _every_answer(ladder, amount) == [[(0, amount, 3 * amount)]] * 4
+    for amount in (-1, 0, 8):
+        assert _every_answer(ladder, amount) == [None] * 4
+
+
+@pytest.mark.parametrize("side", Side)
+def test_makers_whose_best_level_is_no_better_are_not_looked_at(
+    side: Side, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    books = [
+        a_book(maker, WETH, USDC, bids=f"{bid} 2", asks=f"{ask} 2")
+        for maker, bid, ask in (("alpha", 2500, 2510), ("beta", 2500, 2510), ("gamma", 2499, 2511))
+    ]
+    ladder = _merged(*books, give=WETH if side is Side.SELL else USDC, side=side)
+    looked = counted(monkeypatch, merging, "bisect_left")
+    shares = ladder.best_single(ONE[WETH])
+    assert shares == [(0, ONE[WETH], (2_500 if side is Side.SELL else 2_510) * ONE[USDC])]
+    assert looked == {"bisect_left": 2}, "the second is as good, and a tie is decided by the amounts"
 
 
 @pytest.mark.parametrize("side", Side)

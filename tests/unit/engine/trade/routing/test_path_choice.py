@@ -227,3 +227,19 @@ def test_two_paths_are_divided_where_the_halves_are_the_best_parts(side: Side) -
     plan = Pathfinder(_whole_books(levels, side), b"").find(SwapRequest(WETH, DAI, 2, side))
     assert plan is not None
     assert (plan.src_amount, plan.dest_amount) == ((2, 10) if side is Side.SELL else (8, 2))
+
+
+@pytest.mark.parametrize(("amount", "steps"), [(1 << 20, 10), (1023, 10), (3, 2), (2, 1)])
+def test_two_paths_are_divided_to_a_thousandth_or_a_unit(
+    amount: int, steps: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Both are walked whole, by half and at each step; and five times in all where they are filled."""
+    thin = f"{3 * amount}.1 {(amount + 1) // 2} | 1 {amount}"
+    books = [
+        a_book("alpha", WETH, DAI, bids=thin, decimals=WHOLE),
+        a_book("alpha", WETH, USDC, bids=thin, decimals=WHOLE),
+        a_book("alpha", USDC, DAI, bids="1 100000000000000000", decimals=WHOLE),
+    ]
+    walked = counted(monkeypatch, pathfinder, "through")
+    assert Pathfinder(an_index(*books), b"").find(SwapRequest(WETH, DAI, amount, Side.SELL)) is not None
+    assert walked == {"through": 2 + 2 + 2 * steps + 5}

@@ -241,10 +241,11 @@ def test_a_second_path_may_be_worse_than_the_average_of_the_first(side: Side, is
 
 def test_two_paths_fill_what_neither_can_alone() -> None:
     books = ALPHA, USDC_DAI, WETH_DAI
-    plan = _found(SwapRequest(WETH, DAI, 109 * ONE[WETH], Side.SELL), *books)
-    assert len(plan.paths) == 2
-    assert plan.paths[0].src_amount > plan.paths[1].src_amount
-    assert _find(SwapRequest(WETH, DAI, 111 * ONE[WETH], Side.SELL), *books) is None
+    for amount in (109 * ONE[WETH], 110 * ONE[WETH]):
+        plan = _found(SwapRequest(WETH, DAI, amount, Side.SELL), *books)
+        assert len(plan.paths) == 2
+        assert plan.paths[0].src_amount > plan.paths[1].src_amount
+    assert _find(SwapRequest(WETH, DAI, 110 * ONE[WETH] + 1, Side.SELL), *books) is None
 
 
 def test_two_paths_share_no_pair() -> None:
