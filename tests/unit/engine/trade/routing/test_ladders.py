@@ -356,6 +356,29 @@ def test_whatever_was_asked_before_a_ladder_answers_as_a_fresh_one(side: Side) -
             assert ladder.best_single(amount) == fresh.best_single(amount)
 
 
+def test_one_maker_is_taken_who_saves_more_gas_than_a_better_first_one_brings() -> None:
+    """alpha's whole unit brings 0.75 dollars more than beta's, and the fill of another maker costs one."""
+    ladder = _merged(
+        a_book("alpha", WETH, USDC, bids="2500 1 | 2000 9"), a_book("beta", WETH, USDC, bids="2499.25 2")
+    )
+    half = ONE[WETH] // 2
+    assert ladder.split_after_gas(3 * half, ONE[USDC]) == [(1, 3 * half, 3_748_875_000)]
+    assert ladder.split_after_gas(2 * half, ONE[USDC]) == [(0, 2 * half, 2_500 * ONE[USDC])]
+
+
+@pytest.mark.parametrize(
+    ("bids", "looks"), [(("2500 1 | 2400 9", "2300 9"), 0), (("2500 1", "2499 0.5", "2498 10"), 2)]
+)
+def test_makers_that_are_each_worth_their_gas_are_compared_with_no_maker_alone(
+    bids: tuple[str, ...], looks: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Two choices are looked at where the last maker fills a part of its best levels, otherwise none."""
+    ladder = _merged(*(a_book(f"maker{number}", WETH, USDC, bids=text) for number, text in enumerate(bids)))
+    looked = counted(monkeypatch, merging, "bisect_left")
+    assert ladder.split_after_gas(2 * ONE[WETH], ONE[USDC] // 100) is not None
+    assert looked == {"bisect_left": looks}
+
+
 def test_one_maker_is_taken_where_another_choice_is_as_good_before_rounding() -> None:
     """alpha wants 3 / 2.6 units for what beta gives for one, and nobody pays a part of a unit."""
     decimals = {WBTC: 0, ODD: 0}
