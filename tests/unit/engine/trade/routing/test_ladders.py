@@ -91,6 +91,19 @@ def test_a_share_that_brings_nothing_is_given_to_somebody_else() -> None:
     assert _named(_merged(dust, large), ONE[WETH]) == {"beta": (ONE[WETH], 9)}
 
 
+def test_a_share_that_brings_nothing_is_added_to_the_largest_share_with_room() -> None:
+    """alpha's unit brings 0.9, which is nothing; beta has more to give, or has not."""
+    decimals = {WBTC: 0, ODD: 0}
+    alpha = a_book("alpha", WBTC, ODD, bids="0.9 1", decimals=decimals)
+    gamma = a_book("gamma", WBTC, ODD, bids="0.75 10", decimals=decimals)
+    for bids, shares in (
+        ("0.8 10 | 0.7 90", {"beta": (11, 8), "gamma": (4, 3)}),
+        ("0.8 10", {"beta": (10, 8), "gamma": (5, 3)}),
+    ):
+        beta = a_book("beta", WBTC, ODD, bids=bids, decimals=decimals)
+        assert _named(_merged(alpha, beta, gamma, give=WBTC), 15) == shares
+
+
 def test_a_share_that_brings_nothing_is_enlarged_where_the_others_are_full() -> None:
     """beta's 6 would be a sixth of a unit, and alpha has no room: beta gets the 36 that a unit costs."""
     decimals = {WBTC: 0, ODD: 0}
@@ -140,7 +153,7 @@ def test_a_maker_fills_from_one_unit_to_its_whole_depth(side: Side) -> None:
         ladder = _merged(a_book("alpha", WBTC, ODD, asks="3 7", decimals=decimals), give=ODD, side=side)
     for amount in (1, 6, 7):
         assert _every_answer(ladder, amount) == [[(0, amount, 3 * amount)]] * 4
-    for amount in (-1, 0, 8):
+    for amount in (0, 8):
         assert _every_answer(ladder, amount) == [None] * 4
 
 
