@@ -96,12 +96,28 @@ def test_a_share_that_brings_nothing_is_added_to_the_largest_share_with_room() -
     decimals = {WBTC: 0, ODD: 0}
     alpha = a_book("alpha", WBTC, ODD, bids="0.9 1", decimals=decimals)
     gamma = a_book("gamma", WBTC, ODD, bids="0.75 10", decimals=decimals)
-    for bids, shares in (
-        ("0.8 10 | 0.7 90", {"beta": (11, 8), "gamma": (4, 3)}),
-        ("0.8 10", {"beta": (10, 8), "gamma": (5, 3)}),
+    for bids, amount, shares in (
+        ("0.8 10 | 0.7 90", 15, {"beta": (11, 8), "gamma": (4, 3)}),
+        ("0.8 10", 15, {"beta": (10, 8), "gamma": (5, 3)}),
+        ("0.8 5 | 0.7 90", 11, {"beta": (5, 4), "gamma": (6, 4)}),
     ):
         beta = a_book("beta", WBTC, ODD, bids=bids, decimals=decimals)
-        assert _named(_merged(alpha, beta, gamma, give=WBTC), 15) == shares
+        assert _named(_merged(alpha, beta, gamma, give=WBTC), amount) == shares
+
+
+def test_shares_that_bring_nothing_fill_the_room_of_the_largest_share_and_then_the_next() -> None:
+    """Units that cost 1.1 and 1.15 bring nothing for one; beta has 13.4 in all, in tenths of a unit."""
+    decimals = {WBTC: 0, ODD: 0}
+    books = [
+        a_book(maker, WBTC, ODD, asks=asks, decimals=decimals)
+        for maker, asks in (
+            ("alpha", "1.1 1"),
+            ("beta", "1.2 10 | 1.4 1"),
+            ("delta", "1.15 1"),
+            ("last", "1.3 9"),
+        )
+    ]
+    assert _named(_merged(*books, give=ODD), 20) == {"beta": (13, 10), "last": (7, 5)}
 
 
 def test_a_share_that_brings_nothing_is_enlarged_where_the_others_are_full() -> None:
@@ -113,6 +129,14 @@ def test_a_share_that_brings_nothing_is_enlarged_where_the_others_are_full() -> 
     assert ladder is not None
     assert _named(ladder, 48) == {"beta": (36, 1), "alpha": (12, 84)}
     assert ladder.best_split(42 + 36 * 30 + 1) is None
+
+
+def test_a_share_is_enlarged_to_what_a_unit_costs_in_parts_of_units() -> None:
+    """A unit of beta's costs 36.5, and alpha's best eleven bring 82.5."""
+    decimals = {WBTC: 0, ODD: 0}
+    alpha = a_book("alpha", WBTC, ODD, bids="7.5 36 | 2.5 6", decimals=decimals)
+    beta = a_book("beta", ODD, WBTC, asks="36.5 30", decimals=decimals)
+    assert _named(_merged(alpha, beta, give=WBTC), 48) == {"beta": (37, 1), "alpha": (11, 82)}
 
 
 def test_dust_alone_is_no_split() -> None:
