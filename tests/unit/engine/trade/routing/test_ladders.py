@@ -132,13 +132,12 @@ def test_a_share_that_brings_nothing_is_enlarged_where_the_others_are_full() -> 
     assert ladder.best_split(42 + 36 * 30 + 1) is None
 
 
-def test_two_shares_that_bring_nothing_are_one_that_brings_a_unit() -> None:
-    """gamma is full; alpha has room for delta's unit, or for one of gamma's, and two of its units bring 1.75."""
+def test_shares_that_bring_nothing_are_together_one_that_brings_units() -> None:
+    """gamma is full, and alpha has room for the units of two others: its three bring 2.6."""
     decimals = {WBTC: 0, ODD: 0}
-    bids = {"alpha": "0.9 1 | 0.85 4", "delta": "0.88 1", "gamma": "0.87 3"}
+    bids = {"alpha": "0.9 1 | 0.85 4", "delta": "0.88 1", "epsilon": "0.875 1", "gamma": "0.87 3"}
     books = [a_book(maker, WBTC, ODD, bids=text, decimals=decimals) for maker, text in bids.items()]
-    assert _named(_merged(*books, give=WBTC), 5) == {"gamma": (3, 2), "alpha": (2, 1)}
-    assert _named(_merged(books[0], books[2], give=WBTC), 4) == {"gamma": (2, 1), "alpha": (2, 1)}
+    assert _named(_merged(*books, give=WBTC), 6) == {"gamma": (3, 2), "alpha": (3, 2)}
 
 
 def test_a_share_is_enlarged_to_what_a_unit_costs_in_parts_of_units() -> None:
