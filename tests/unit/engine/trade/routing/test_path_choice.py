@@ -99,12 +99,13 @@ class Walk:
             if not amount:
                 return None
             (live,) = self._index.between(give, get).values()
-            if live.base == give:
-                walk = fill.quote_received if self._sells else fill.base_paid
-                amount = walk(live.book.bids, amount)
+            bids, asks = live.book.bids, live.book.asks
+            if self._sells:
+                is_base = live.base == give
+                amount = fill.quote_received(bids, amount) if is_base else fill.base_received(asks, amount)
             else:
-                walk = fill.base_received if self._sells else fill.quote_paid
-                amount = walk(live.book.asks, amount)
+                is_base = live.base == get
+                amount = fill.quote_paid(asks, amount) if is_base else fill.base_paid(bids, amount)
         return amount
 
 
