@@ -128,9 +128,9 @@ class Pathfinder:
         self._ladders = Ladders(index)
         self._in_wei = MidPrices(index, {wrapped_native: Fraction(1)} if wrapped_native else {})
         self._paths: dict[object, tuple[Path, ...]] = {}
-        self._paths_topology = -1
+        self._paths_topology = index.topology
         self._networks: dict[object, Network] = {}
-        self._networks_version = -1
+        self._networks_version = index.version
 
     def find(self, wanted: SwapRequest) -> RoutePlan | None:
         """Find the best plan for a swap; None if the books lack the liquidity or an amount becomes zero."""
