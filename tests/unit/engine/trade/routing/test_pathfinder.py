@@ -267,6 +267,16 @@ def test_a_forced_route_is_taken_or_nothing() -> None:
         assert _find(_with(wanted, route=no_route), *books) is None
 
 
+def test_a_forced_route_may_have_four_tokens() -> None:
+    books = (
+        ALPHA,
+        a_book("alpha", USDC, WBTC, bids="0.00002 1000000"),
+        a_book("alpha", WBTC, DAI, bids="50000 9"),
+    )
+    route = WETH, USDC, WBTC, DAI
+    assert _ways(_found(_with(SOLD, dest_token=DAI, route=route), *books)) == [route]
+
+
 def test_who_may_take_part() -> None:
     books = ALPHA, BETA
     assert _found(_with(SOLD, only=frozenset({"beta", "nobody"})), *books).makers() == {"beta"}
@@ -302,6 +312,7 @@ def test_nothing_and_dust_have_no_route() -> None:
         ({}, (), NoPlanReason.BOOKS),
         ({}, (USDC_DAI,), NoPlanReason.BOOKS),
         ({"amount": 1}, (), NoPlanReason.BOOKS),
+        ({"dest_token": WETH, "route": (WETH,)}, (ALPHA,), NoPlanReason.BOOKS),
         ({"dest_token": DAI, "route": (WETH, USDC, DAI)}, (ALPHA,), NoPlanReason.BOOKS),
         ({"dest_token": DAI}, (ALPHA,), NoPlanReason.BOOKS),
         ({"amount": 101 * ONE[WETH]}, (ALPHA,), NoPlanReason.DEPTH),
