@@ -238,6 +238,12 @@ def test_levels_of_no_amount_are_left_out() -> None:
     zero = a_book("alpha", WETH, USDC, bids="2500 0 | 2400 1")
     assert _named(_merged(zero), ONE[WETH]) == {"alpha": (ONE[WETH], 2_400 * ONE[USDC])}
     assert merge([a_book("alpha", WETH, USDC, bids="2500 0")], WETH) == {}
+    whole = a_book("alpha", WBTC, ODD, bids="5 0 | 3 7", decimals={WBTC: 0, ODD: 0})
+    ladder = _merged(whole, give=WBTC)
+    assert (ladder.fixed_unit, ladder.other_unit) == (1, 1)
+    assert [_named(ladder, amount) for amount in (1, 7)] == [{"alpha": (1, 3)}, {"alpha": (7, 21)}]
+    nearly = a_book("beta", WBTC, ODD, bids="2.9 7", decimals={WBTC: 0, ODD: 0})
+    assert _named(_merged(whole, nearly, give=WBTC), 7) == {"alpha": (7, 21)}
 
 
 def test_ladders_are_kept_while_their_books_are_the_same() -> None:
@@ -254,6 +260,18 @@ def test_ladders_are_kept_while_their_books_are_the_same() -> None:
     index.drop("alpha", WETH, USDC)
     index.drop("beta", WETH, USDC)
     assert ladders.merged(WETH, USDC, Side.SELL, ANYBODY) is None
+
+
+def test_what_was_read_of_other_asks_is_taken_over() -> None:
+    index = an_index(ALPHA, a_book("beta", WETH, USDC, asks="2515.5 2"))
+    ladders = Ladders(index)
+    first = ladders.merged(USDC, WETH, Side.SELL, ANYBODY)
+    index.put(a_book("alpha", WETH, USDC, asks="2510.5 1"))
+    second = ladders.merged(USDC, WETH, Side.SELL, ANYBODY)
+    assert first is not None
+    assert second is not None
+    assert second.order.ladders[1] is first.order.ladders[1]
+    assert second.order.ladders[0] is not first.order.ladders[0]
 
 
 def test_what_was_read_of_other_books_is_taken_over() -> None:
