@@ -11,7 +11,7 @@ from itertools import combinations, pairwise, permutations
 from typing import TypeGuard
 
 import msgspec
-from hypothesis import assume, given
+from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 
 from cambist.codecs.messages.vocabulary import Side
@@ -371,6 +371,7 @@ def test_the_same_books_give_the_same_plan(
     assert again.find(wanted) == _finder(index).find(wanted)
 
 
+@settings(suppress_health_check=[HealthCheck.filter_too_much, HealthCheck.too_slow])
 @given(swaps(), st.tuples(*[st.sampled_from([0, 0, 0, 1, 100, 5_000, 9_999])] * 4))
 def test_taxes_leave_the_user_with_what_the_plan_says(
     case: tuple[PairIndex, SwapRequest], bps: tuple[int, int, int, int]

@@ -3,6 +3,9 @@
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
+from typing import Any
+
+import pytest
 
 
 class Calls:
@@ -24,3 +27,19 @@ def counted_calls() -> Iterator[Calls]:
         yield calls
     finally:
         sys.setprofile(None)
+
+
+def counted(monkeypatch: pytest.MonkeyPatch, owner: object, *names: str) -> dict[str, int]:
+    """Numbers of calls of functions of a module, or of methods of a class, from now on."""
+    counts = dict.fromkeys(names, 0)
+
+    def counting(name: str, function: Any) -> Any:
+        def call(*arguments: Any) -> Any:
+            counts[name] += 1
+            return function(*arguments)
+
+        return call
+
+    for name in names:
+        monkeypatch.setattr(owner, name, counting(name, getattr(owner, name)))
+    return counts

@@ -61,8 +61,7 @@ class Envelope:
             (maker -> number of its top levels that the amount uses in full, maker whose levels hold the last
                 unit of the amount); makers are indices of `ladders`.
         """
-        if wanted > self._fixed_before[-1]:
-            self._reach(wanted)
+        self._reach(wanted)
         part = bisect_left(self._fixed_before, wanted) - 1
         return dict(zip(islice(self._owners, part), self._levels, strict=False)), self._owners[part]
 

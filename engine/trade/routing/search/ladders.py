@@ -280,12 +280,10 @@ class MergedLadder:
         for maker in taken.keys() - makers:
             left += order.ladders[maker].sums[self._fixed][taken.pop(maker)]
         while True:  # the amounts of excluded makers come from the segments after
-            if segment == len(owners):
-                # Sorts further levels into the very lists `owners` and `fixed_before`. `min`, since `reaches`
-                # sorts no level for an amount beyond the depth, and the makers may still have enough.
-                self.reaches(min(fixed_before[-1] + left, self.depth))
-                if segment == len(owners):
-                    return None
+            # `reaches` sorts further levels into the very lists `owners` and `fixed_before`. Beyond the depth,
+            # the makers of all levels that are left have too little, and so do the given ones.
+            if segment == len(owners) and not self.reaches(fixed_before[-1] + left):
+                return None
             maker = owners[segment]
             if maker in makers:
                 size = fixed_before[segment + 1] - fixed_before[segment]
@@ -307,7 +305,7 @@ class MergedLadder:
         for maker in self._by_first_rate:
             sums = ladders[maker].sums
             fixeds, others = sums[self._fixed], sums[self._other]
-            if not 0 < wanted <= fixeds[-1]:
+            if wanted > fixeds[-1]:
                 continue
             if filled_best:
                 # Even at its best level alone, this maker would be worse than the best so far, and so would

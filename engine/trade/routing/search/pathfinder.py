@@ -128,9 +128,9 @@ class Pathfinder:
         self._ladders = Ladders(index)
         self._in_wei = MidPrices(index, {wrapped_native: Fraction(1)} if wrapped_native else {})
         self._paths: dict[object, tuple[Path, ...]] = {}
-        self._paths_topology = -1
+        self._paths_topology = index.topology
         self._networks: dict[object, Network] = {}
-        self._networks_version = -1
+        self._networks_version = index.version
 
     def find(self, wanted: SwapRequest) -> RoutePlan | None:
         """Find the best plan for a swap; None if the books lack the liquidity or an amount becomes zero."""
@@ -354,11 +354,8 @@ class Search:
         best: FilledAmount | None = None
         for choose in (self._by_price, _one_maker):
             filled = self._chain(lane, amount, choose, than)
-            if filled is None or (than is not None and filled[0] <= than):
-                continue
-            best, than = filled, filled[0]
-            if filled[1][0].fills == len(lane.ladders):
-                break
+            if filled is not None and (than is None or filled[0] > than):
+                best, than = filled, filled[0]
         return best
 
     def _chain(self, lane: Lane, amount: int, choose: Choose, than: int | None) -> FilledAmount | None:
@@ -415,6 +412,7 @@ class Search:
         # cannot together bring more, but for gas.
         average = None if best is None else (best[1][0].other, amount)
         lanes = network.lanes
+        half = (amount + 1) // 2 if self._sells else amount // 2  # two halves bound an odd amount's outcome
         halves: dict[int, Total | None] = {}
         found: list[tuple[float, Lane, Lane]] = []
         for pair in network.apart:
@@ -428,7 +426,7 @@ class Search:
                 continue
             for number in pair:
                 if number not in halves:
-                    halves[number] = through(lanes[number].ladders, (amount + 1) // 2)
+                    halves[number] = through(lanes[number].ladders, half)
             found.append(
                 (self._bound_of_two(one, other, halves[pair[0]], halves[pair[1]], amount), one, other)
             )
@@ -456,8 +454,7 @@ class Search:
         """
         if here is None or there is None:
             return inf
-        half = (amount + 1) // 2
-        steeper = abs(here[1] * there[2] - there[1] * here[2]) * half // (here[2] * there[2]) + 1
+        steeper = abs(here[1] * there[2] - there[1] * here[2]) * (amount // 2) // (here[2] * there[2]) + 1
         reach = here[0] + there[0] + (steeper if self._sells else -steeper)
         return self._score_of_two(reach, one, other)
 
@@ -476,7 +473,7 @@ class Search:
                 break
             part = self._divide(one, other, amount)
             here, there = through(one.ladders, part), through(other.ladders, amount - part)
-            if part and here is not None and there is not None:
+            if here is not None and there is not None:
                 found.append((self._score_of_two(here[0] + there[0], one, other), one, other, part))
         return sorted(found, key=lambda row: -row[0])
 

@@ -7,6 +7,7 @@ from random import Random
 import pytest
 
 from cambist.codecs.messages.vocabulary import Side
+from cambist.engine.trade.routing.search import ladders as merging
 from cambist.engine.trade.routing.search.ladders import (
     ANYBODY,
     LADDERS_MAX,
@@ -18,6 +19,7 @@ from cambist.engine.trade.routing.search.ladders import (
     through,
 )
 from cambist.feeds.books.pair_index import LiveBook
+from support.call_counts import counted
 from support.makers.live_books import DAI, ODD, ONE, USDC, WBTC, WETH, a_book, an_index
 
 ALPHA = a_book("alpha", WETH, USDC, bids="2500 1 | 2490 4", asks="2510 1 | 2520 4")
@@ -89,6 +91,35 @@ def test_a_share_that_brings_nothing_is_given_to_somebody_else() -> None:
     assert _named(_merged(dust, large), ONE[WETH]) == {"beta": (ONE[WETH], 9)}
 
 
+def test_a_share_that_brings_nothing_is_added_to_the_largest_share_with_room() -> None:
+    """alpha's unit brings 0.9, which is nothing; beta has more to give, or has not."""
+    decimals = {WBTC: 0, ODD: 0}
+    alpha = a_book("alpha", WBTC, ODD, bids="0.9 1", decimals=decimals)
+    gamma = a_book("gamma", WBTC, ODD, bids="0.75 10", decimals=decimals)
+    for bids, amount, shares in (
+        ("0.8 10 | 0.7 90", 15, {"beta": (11, 8), "gamma": (4, 3)}),
+        ("0.8 10", 15, {"beta": (10, 8), "gamma": (5, 3)}),
+        ("0.8 5 | 0.7 90", 11, {"beta": (5, 4), "gamma": (6, 4)}),
+    ):
+        beta = a_book("beta", WBTC, ODD, bids=bids, decimals=decimals)
+        assert _named(_merged(alpha, beta, gamma, give=WBTC), amount) == shares
+
+
+def test_shares_that_bring_nothing_fill_the_room_of_the_largest_share_and_then_the_next() -> None:
+    """Units that cost 1.1 and 1.15 bring nothing for one; beta has 13.4 in all, in tenths of a unit."""
+    decimals = {WBTC: 0, ODD: 0}
+    books = [
+        a_book(maker, WBTC, ODD, asks=asks, decimals=decimals)
+        for maker, asks in (
+            ("alpha", "1.1 1"),
+            ("beta", "1.2 10 | 1.4 1"),
+            ("delta", "1.15 1"),
+            ("last", "1.3 9"),
+        )
+    ]
+    assert _named(_merged(*books, give=ODD), 20) == {"beta": (13, 10), "last": (7, 5)}
+
+
 def test_a_share_that_brings_nothing_is_enlarged_where_the_others_are_full() -> None:
     """beta's 6 would be a sixth of a unit, and alpha has no room: beta gets the 36 that a unit costs."""
     decimals = {WBTC: 0, ODD: 0}
@@ -97,7 +128,24 @@ def test_a_share_that_brings_nothing_is_enlarged_where_the_others_are_full() -> 
     ladder = merge([alpha, beta], WBTC)[Side.SELL]
     assert ladder is not None
     assert _named(ladder, 48) == {"beta": (36, 1), "alpha": (12, 84)}
+    assert _named(ladder, 43) == {"beta": (36, 1), "alpha": (7, 49)}
     assert ladder.best_split(42 + 36 * 30 + 1) is None
+
+
+def test_shares_that_bring_nothing_are_together_one_that_brings_units() -> None:
+    """gamma is full, and alpha has room for the units of two others: its three bring 2.6."""
+    decimals = {WBTC: 0, ODD: 0}
+    bids = {"alpha": "0.9 1 | 0.85 4", "delta": "0.88 1", "epsilon": "0.875 1", "gamma": "0.87 3"}
+    books = [a_book(maker, WBTC, ODD, bids=text, decimals=decimals) for maker, text in bids.items()]
+    assert _named(_merged(*books, give=WBTC), 6) == {"gamma": (3, 2), "alpha": (3, 2)}
+
+
+def test_a_share_is_enlarged_to_what_a_unit_costs_in_parts_of_units() -> None:
+    """A unit of beta's costs 36.5, and alpha's best eleven bring 82.5."""
+    decimals = {WBTC: 0, ODD: 0}
+    alpha = a_book("alpha", WBTC, ODD, bids="7.5 36 | 2.5 6", decimals=decimals)
+    beta = a_book("beta", ODD, WBTC, asks="36.5 30", decimals=decimals)
+    assert _named(_merged(alpha, beta, give=WBTC), 48) == {"beta": (37, 1), "alpha": (11, 82)}
 
 
 def test_dust_alone_is_no_split() -> None:
@@ -116,6 +164,45 @@ def test_beyond_the_depth_and_nothing() -> None:
     assert ladder.split_among(5 * ONE[WETH], {0}) is not None
     assert ladder.best_single(5 * ONE[WETH] + 1) is None
     assert _named(ladder, 7 * ONE[WETH])["alpha"][0] == 5 * ONE[WETH]
+
+
+def _every_answer(ladder: MergedLadder, amount: int) -> list[list[LadderShare] | None]:
+    """The split without gas, with it, among all makers, and the best maker alone."""
+    everybody = {*range(len(ladder.makers))}
+    return [
+        ladder.best_split(amount),
+        ladder.split_after_gas(amount, 0),
+        ladder.split_among(amount, everybody),
+        ladder.best_single(amount),
+    ]
+
+
+@pytest.mark.parametrize("side", Side)
+def test_a_maker_fills_from_one_unit_to_its_whole_depth(side: Side) -> None:
+    decimals = {WBTC: 0, ODD: 0}
+    if side is Side.SELL:
+        ladder = _merged(a_book("alpha", WBTC, ODD, bids="3 7", decimals=decimals), give=WBTC, side=side)
+    else:
+        ladder = _merged(a_book("alpha", WBTC, ODD, asks="3 7", decimals=decimals), give=ODD, side=side)
+    for amount in (1, 6, 7):
+        assert _every_answer(ladder, amount) == [[(0, amount, 3 * amount)]] * 4
+    for amount in (0, 8):
+        assert _every_answer(ladder, amount) == [None] * 4
+
+
+@pytest.mark.parametrize("side", Side)
+def test_makers_whose_best_level_is_no_better_are_not_looked_at(
+    side: Side, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    books = [
+        a_book(maker, WETH, USDC, bids=f"{bid} 2", asks=f"{ask} 2")
+        for maker, bid, ask in (("alpha", 2500, 2510), ("beta", 2500, 2510), ("gamma", 2499, 2511))
+    ]
+    ladder = _merged(*books, give=WETH if side is Side.SELL else USDC, side=side)
+    looked = counted(monkeypatch, merging, "bisect_left")
+    shares = ladder.best_single(ONE[WETH])
+    assert shares == [(0, ONE[WETH], (2_500 if side is Side.SELL else 2_510) * ONE[USDC])]
+    assert looked == {"bisect_left": 2}, "the second is as good, and a tie is decided by the amounts"
 
 
 @pytest.mark.parametrize("side", Side)
@@ -151,6 +238,12 @@ def test_levels_of_no_amount_are_left_out() -> None:
     zero = a_book("alpha", WETH, USDC, bids="2500 0 | 2400 1")
     assert _named(_merged(zero), ONE[WETH]) == {"alpha": (ONE[WETH], 2_400 * ONE[USDC])}
     assert merge([a_book("alpha", WETH, USDC, bids="2500 0")], WETH) == {}
+    whole = a_book("alpha", WBTC, ODD, bids="5 0 | 3 7", decimals={WBTC: 0, ODD: 0})
+    ladder = _merged(whole, give=WBTC)
+    assert (ladder.fixed_unit, ladder.other_unit) == (1, 1)
+    assert [_named(ladder, amount) for amount in (1, 7)] == [{"alpha": (1, 3)}, {"alpha": (7, 21)}]
+    nearly = a_book("beta", WBTC, ODD, bids="2.9 7", decimals={WBTC: 0, ODD: 0})
+    assert _named(_merged(whole, nearly, give=WBTC), 7) == {"alpha": (7, 21)}
 
 
 def test_ladders_are_kept_while_their_books_are_the_same() -> None:
@@ -167,6 +260,18 @@ def test_ladders_are_kept_while_their_books_are_the_same() -> None:
     index.drop("alpha", WETH, USDC)
     index.drop("beta", WETH, USDC)
     assert ladders.merged(WETH, USDC, Side.SELL, ANYBODY) is None
+
+
+def test_what_was_read_of_other_asks_is_taken_over() -> None:
+    index = an_index(ALPHA, a_book("beta", WETH, USDC, asks="2515.5 2"))
+    ladders = Ladders(index)
+    first = ladders.merged(USDC, WETH, Side.SELL, ANYBODY)
+    index.put(a_book("alpha", WETH, USDC, asks="2510.5 1"))
+    second = ladders.merged(USDC, WETH, Side.SELL, ANYBODY)
+    assert first is not None
+    assert second is not None
+    assert second.order.ladders[1] is first.order.ladders[1]
+    assert second.order.ladders[0] is not first.order.ladders[0]
 
 
 def test_what_was_read_of_other_books_is_taken_over() -> None:
@@ -293,6 +398,49 @@ def test_each_price_of_gas_has_a_split_of_its_own(side: Side) -> None:
     for fill_cost in (0, 250 * ONE[USDC], ONE[USDC], 0):
         fresh = _merged(*GAINS, give=give, side=side).split_after_gas(8 * ONE[WETH], fill_cost)
         assert ladder.split_after_gas(8 * ONE[WETH], fill_cost) == fresh
+
+
+@pytest.mark.parametrize("side", Side)
+def test_whatever_was_asked_before_a_ladder_answers_as_a_fresh_one(side: Side) -> None:
+    """Of amounts and prices of gas that rise and fall."""
+    numbers, give = Random(17), WETH if side is Side.SELL else USDC
+    for _ in range(12):
+        books = [_random_book(numbers, name, is_inverse=name > "c") for name in "abcdef"]
+        ladder = _merged(*books, give=give, side=side)
+        makers = {*range(len(ladder.makers))}
+        for _ in range(12):
+            amount, cost = numbers.randrange(1, 9 * ONE[WETH]), numbers.choice([1, 3, 10]) * ONE[USDC]
+            some, fresh = (
+                {*numbers.sample([*makers], len(makers) // 2)},
+                _merged(*books, give=give, side=side),
+            )
+            assert ladder.split_after_gas(amount, cost) == fresh.split_after_gas(amount, cost)
+            assert ladder.split_among(amount, some) == fresh.split_among(amount, some)
+            assert ladder.best_split(amount) == fresh.best_split(amount)
+            assert ladder.best_single(amount) == fresh.best_single(amount)
+
+
+def test_one_maker_is_taken_who_saves_more_gas_than_a_better_first_one_brings() -> None:
+    """alpha's whole unit brings 0.75 dollars more than beta's, and the fill of another maker costs one."""
+    ladder = _merged(
+        a_book("alpha", WETH, USDC, bids="2500 1 | 2000 9"), a_book("beta", WETH, USDC, bids="2499.25 2")
+    )
+    half = ONE[WETH] // 2
+    assert ladder.split_after_gas(3 * half, ONE[USDC]) == [(1, 3 * half, 3_748_875_000)]
+    assert ladder.split_after_gas(2 * half, ONE[USDC]) == [(0, 2 * half, 2_500 * ONE[USDC])]
+
+
+@pytest.mark.parametrize(
+    ("bids", "looks"), [(("2500 1 | 2400 9", "2300 9"), 0), (("2500 1", "2499 0.5", "2498 10"), 2)]
+)
+def test_makers_that_are_each_worth_their_gas_are_compared_with_no_maker_alone(
+    bids: tuple[str, ...], looks: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Two choices are looked at where the last maker fills a part of its best levels, otherwise none."""
+    ladder = _merged(*(a_book(f"maker{number}", WETH, USDC, bids=text) for number, text in enumerate(bids)))
+    looked = counted(monkeypatch, merging, "bisect_left")
+    assert ladder.split_after_gas(2 * ONE[WETH], ONE[USDC] // 100) is not None
+    assert looked == {"bisect_left": looks}
 
 
 def test_one_maker_is_taken_where_another_choice_is_as_good_before_rounding() -> None:

@@ -1,7 +1,6 @@
 """Routes in stories: which way, by whom, for how much gas (choices.md#quotes-and-routes)."""
 
 from decimal import Decimal
-from typing import Any
 
 import msgspec
 import pytest
@@ -9,9 +8,11 @@ import pytest
 from cambist.codecs.messages.vocabulary import Side
 from cambist.engine.trade.routing.search import pathfinder
 from cambist.engine.trade.routing.search.gas import FILL, HOP, PURCHASE, TRANSACTION
+from cambist.engine.trade.routing.search.ladders import MergedLadder
 from cambist.engine.trade.routing.search.pathfinder import NoPlanReason, Pathfinder
 from cambist.engine.trade.routing.search.plan import MakerShare, RoutePlan, SwapRequest, Taxes
 from cambist.feeds.books.pair_index import LiveBook, PairIndex
+from support.call_counts import counted
 from support.makers.live_books import DAI, ODD, ONE, USDC, WBTC, WETH, a_book, an_index
 
 ALPHA = a_book("alpha", WETH, USDC, bids="2500 10 | 2400 90", asks="2510 10")
@@ -87,14 +88,53 @@ def test_gas_leaves_out_a_maker_who_is_not_worth_a_fill() -> None:
         assert plan.makers() == makers
 
 
+@pytest.mark.parametrize("dest", [USDC, DAI])
+def test_gas_leaves_out_whoever_of_three_earns_less_than_a_fill_on_any_hop(dest: bytes) -> None:
+    """gamma earns half a cent, and beta 198 dollars: a fill is 0.17 dollars at a gwei."""
+    books = [
+        a_book("alpha", WETH, USDC, bids="2500 6 | 2400 10"),
+        a_book("beta", WETH, USDC, bids="2499 3", asks="2502 3"),
+        a_book("gamma", WETH, USDC, bids="2500.5 0.01"),
+    ]
+    makers = ({"alpha", "beta", "gamma"}, {"alpha", "beta"}, {"alpha", "beta"}, {"alpha"})
+    for gwei, used in zip((0, 1, 1_000, 1_300), makers, strict=True):
+        wanted = _with(SOLD, dest_token=dest, amount=8 * ONE[WETH], gas_price_wei=gwei * 10**9)
+        first = _found(wanted, *books, USDC_DAI).paths[0].hops[0]
+        assert {share.maker for share in first.shares} == used
+
+
 def test_a_way_with_many_fills_loses_to_one_with_few() -> None:
-    """Four makers bring two DAI more, and their gas costs eight more than that of a second hop."""
+    """Four makers bring 11.75 DAI more, and their gas costs 13.4 more than that of a second hop."""
     direct = [a_book(f"maker{number}", WETH, DAI, bids="2500 2.5") for number in range(4)]
-    over_usdc = ALPHA, a_book("alpha", USDC, DAI, bids="0.99992 1000000", asks="1.0001 1")
+    over_usdc = ALPHA, a_book("alpha", USDC, DAI, bids="0.99953 1000000", asks="1.0001 1")
     wanted = SwapRequest(WETH, DAI, 10 * ONE[WETH], Side.SELL)
     for gwei, way in ((0, (WETH, DAI)), (50, (WETH, USDC, DAI))):
         plan = _found(_with(wanted, gas_price_wei=gwei * 10**9), *direct, *over_usdc)
         assert _ways(plan) == [way]
+
+
+def test_a_path_that_falls_behind_on_a_hop_is_filled_no_further(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Seven DAI are less than the gas that two fills save, 13.4 DAI, and more than the 5.1 that one saves."""
+    books = [
+        *(a_book(f"maker{number}", WETH, DAI, bids="2500 2.5") for number in range(4)),
+        *(a_book(maker, WETH, USDC, bids="2500 5", asks="2500.1 1") for maker in ("alpha", "beta")),
+        a_book("alpha", USDC, DAI, bids="0.99972 1000000", asks="1.0001 1"),
+    ]
+    wanted = SwapRequest(WETH, DAI, 10 * ONE[WETH], Side.SELL, gas_price_wei=50 * 10**9)
+    filled = counted(monkeypatch, MergedLadder, "split_after_gas")
+    assert _ways(_found(wanted, *books)) == [(WETH, DAI)]
+    assert filled == {"split_after_gas": 2}
+
+
+def test_makers_alone_are_asked_no_further_than_they_may_bring_more(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked = counted(monkeypatch, MergedLadder, "best_single")
+    assert _find(SwapRequest(WETH, DAI, ONE[WETH], Side.SELL), ALPHA, USDC_DAI) is not None
+    assert asked == {"best_single": 1}
+
+
+def test_makers_share_where_one_alone_brings_no_more() -> None:
+    books = a_book("alpha", WETH, USDC, bids="2500 1"), a_book("beta", WETH, USDC, bids="2500 10")
+    assert _found(_with(SOLD, amount=2 * ONE[WETH]), *books).makers() == {"alpha", "beta"}
 
 
 def test_one_maker_is_better_where_two_lose_more_to_rounding() -> None:
@@ -105,12 +145,29 @@ def test_one_maker_is_better_where_two_lose_more_to_rounding() -> None:
     assert plan.makers() == {"beta"}
 
 
+def test_one_maker_is_better_than_another_who_takes_a_unit_that_brings_nothing() -> None:
+    """alpha's unit brings nothing, and hardly more as beta's tenth; beta's nine bring 7.2 units."""
+    decimals = {WETH: 0, ODD: 0}
+    books = [
+        a_book(maker, WETH, ODD, bids=bids, decimals=decimals)
+        for maker, bids in (("alpha", "0.9 1"), ("beta", "0.8 9 | 0.01 90"), ("gamma", "0.8 100"))
+    ]
+    plan = _found(SwapRequest(WETH, ODD, 10, Side.SELL), *books)
+    assert plan.paths[0].hops[0].shares == (MakerShare("gamma", 10, 8),)
+
+
 def test_one_maker_is_taken_where_all_bring_too_much_for_the_next_hop() -> None:
     first = a_book("alpha", WETH, USDC, bids="2500 1 | 2000 9"), a_book("beta", WETH, USDC, bids="2001 10")
     second = a_book("alpha", USDC, DAI, bids="1 4500")
-    plan = _found(SwapRequest(WETH, DAI, 2 * ONE[WETH], Side.SELL), *first, second)
-    assert plan.dest_amount == 4_500 * ONE[DAI]
-    assert plan.makers() == {"alpha"}
+    shallow, worse = (
+        a_book("gamma", WETH, DAI, bids="1 1"),
+        a_book("gamma", WETH, DAI, bids="1900 9", asks="2000 9"),
+    )
+    wanted = SwapRequest(WETH, DAI, 2 * ONE[WETH], Side.SELL, gas_price_wei=10**10)
+    for direct in ((), (shallow,), (worse,)):
+        plan = _found(wanted, *first, second, *direct)
+        assert plan.dest_amount == 4_500 * ONE[DAI]
+        assert plan.makers() == {"alpha"}
 
 
 def test_gas_without_a_price_is_left_out() -> None:
@@ -154,12 +211,41 @@ def test_two_paths_pay_for_one_transaction() -> None:
         assert plan.gas == TRANSACTION + HOP + (paths + 1) * FILL
 
 
+def test_a_second_path_pays_for_each_of_its_fills() -> None:
+    """It brings 0.185 WETH more, and needs two fills: 0.17 WETH, or 0.21 where gas is dearer."""
+    thin = [a_book(maker, WETH, DAI, bids="2490 2.6", asks="2512 10") for maker in ("beta", "gamma")]
+    wanted = SwapRequest(WETH, DAI, 15 * ONE[WETH], Side.SELL)
+    for gwei, ways in ((1_300, [(WETH, USDC, DAI), (WETH, DAI)]), (1_600, [(WETH, USDC, DAI)])):
+        assert _ways(_found(_with(wanted, gas_price_wei=gwei * 10**9), ALPHA, USDC_DAI, *thin)) == ways
+
+
+@pytest.mark.parametrize("side", Side)
+@pytest.mark.parametrize("is_direct_better", [False, True])
+def test_a_second_path_may_be_worse_than_the_average_of_the_first(side: Side, is_direct_better: bool) -> None:
+    """One has ten at 2500 and then 2400; the other has 2440, less than the average of twenty on the first."""
+    first, second = "2500 10 | 2400 90", "2440 90"
+    if is_direct_better:
+        first, second = second, first
+    books = (
+        a_book("alpha", WETH, USDC, bids=first),
+        a_book("alpha", USDC, DAI, bids="1 1000000"),
+        a_book("beta", WETH, DAI, bids=second),
+    )
+    amount = 20 * ONE[WETH] if side is Side.SELL else 49_000 * ONE[DAI]
+    plan = _found(SwapRequest(WETH, DAI, amount, side), *books)
+    better = (WETH, DAI) if is_direct_better else (WETH, USDC, DAI)
+    best = next(path for path, way in zip(plan.paths, _ways(plan), strict=True) if way == better)
+    assert len(plan.paths) == 2
+    assert Decimal(best.src_amount) / ONE[WETH] == pytest.approx(10, rel=Decimal("0.01"))
+
+
 def test_two_paths_fill_what_neither_can_alone() -> None:
     books = ALPHA, USDC_DAI, WETH_DAI
-    plan = _found(SwapRequest(WETH, DAI, 109 * ONE[WETH], Side.SELL), *books)
-    assert len(plan.paths) == 2
-    assert plan.paths[0].src_amount > plan.paths[1].src_amount
-    assert _find(SwapRequest(WETH, DAI, 111 * ONE[WETH], Side.SELL), *books) is None
+    for amount in (109 * ONE[WETH], 110 * ONE[WETH]):
+        plan = _found(SwapRequest(WETH, DAI, amount, Side.SELL), *books)
+        assert len(plan.paths) == 2
+        assert plan.paths[0].src_amount > plan.paths[1].src_amount
+    assert _find(SwapRequest(WETH, DAI, 110 * ONE[WETH] + 1, Side.SELL), *books) is None
 
 
 def test_two_paths_share_no_pair() -> None:
@@ -179,6 +265,16 @@ def test_a_forced_route_is_taken_or_nothing() -> None:
     wrong = ((WETH, USDC), (WETH, WBTC, DAI), (WETH, USDC, WETH, DAI), (WETH,), (WETH, ODD, WBTC, USDC, DAI))
     for no_route in wrong:
         assert _find(_with(wanted, route=no_route), *books) is None
+
+
+def test_a_forced_route_may_have_four_tokens() -> None:
+    books = (
+        ALPHA,
+        a_book("alpha", USDC, WBTC, bids="0.00002 1000000"),
+        a_book("alpha", WBTC, DAI, bids="50000 9"),
+    )
+    route = WETH, USDC, WBTC, DAI
+    assert _ways(_found(_with(SOLD, dest_token=DAI, route=route), *books)) == [route]
 
 
 def test_who_may_take_part() -> None:
@@ -216,6 +312,7 @@ def test_nothing_and_dust_have_no_route() -> None:
         ({}, (), NoPlanReason.BOOKS),
         ({}, (USDC_DAI,), NoPlanReason.BOOKS),
         ({"amount": 1}, (), NoPlanReason.BOOKS),
+        ({"dest_token": WETH, "route": (WETH,)}, (ALPHA,), NoPlanReason.BOOKS),
         ({"dest_token": DAI, "route": (WETH, USDC, DAI)}, (ALPHA,), NoPlanReason.BOOKS),
         ({"dest_token": DAI}, (ALPHA,), NoPlanReason.BOOKS),
         ({"amount": 101 * ONE[WETH]}, (ALPHA,), NoPlanReason.DEPTH),
@@ -304,18 +401,7 @@ def test_a_plan_follows_the_books() -> None:
 @pytest.fixture
 def made(monkeypatch: pytest.MonkeyPatch) -> dict[str, int]:
     """Numbers of calls that make paths and networks."""
-    counts = {"find_paths": 0, "pairs_apart": 0}
-
-    def counting(name: str, function: Any) -> Any:
-        def counted(*arguments: Any) -> Any:
-            counts[name] += 1
-            return function(*arguments)
-
-        return counted
-
-    for name in counts:
-        monkeypatch.setattr(pathfinder, name, counting(name, getattr(pathfinder, name)))
-    return counts
+    return counted(monkeypatch, pathfinder, "find_paths", "pairs_apart")
 
 
 def test_paths_are_found_anew_for_other_pairs_alone_and_networks_for_other_books(
@@ -341,6 +427,60 @@ def test_no_more_paths_and_networks_are_kept_than_a_bound(
     for dest, count in ((USDC, 1), (DAI, 2), (USDC, 2), (DAI, 2), (WBTC, 3), (USDC, 4)):
         finder.find(_with(SOLD, dest_token=dest))
         assert made == {"find_paths": count, "pairs_apart": count}
+
+
+@pytest.mark.parametrize("third", ["2490 90", "2480 5 | 2300 90"])
+def test_a_path_or_a_division_that_can_be_no_better_is_not_filled(
+    third: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The direct way starts best, and the third is as good as the second or worse: it is not filled."""
+    books = [
+        a_book("alpha", WETH, DAI, bids="2500 10 | 2400 90"),
+        a_book("alpha", WETH, USDC, bids="2490 90"),
+        a_book("alpha", WETH, WBTC, bids=third),
+        *(a_book("alpha", middle, DAI, bids="1 1000000") for middle in (USDC, WBTC)),
+    ]
+    for amount, hops in ((ONE[WETH], 1), (20 * ONE[WETH], 2 + 1 + 2)):
+        finder = Pathfinder(an_index(*books), WETH)
+        with monkeypatch.context() as patch:
+            filled = counted(patch, MergedLadder, "best_split")
+            assert finder.find(SwapRequest(WETH, DAI, amount, Side.SELL)) is not None
+            assert filled == {"best_split": hops}
+
+
+def test_paths_that_gain_less_together_than_a_fill_costs_are_not_divided(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """A gain of 462 DAI, 500 at most by the halves, is worth a fill of 165 DAI and none of 510."""
+    wanted = SwapRequest(WETH, DAI, 15 * ONE[WETH], Side.SELL)
+    finder = Pathfinder(an_index(ALPHA, USDC_DAI, WETH_DAI), WETH)
+    walks = []
+    for gwei in (1_000, 3_100):
+        with monkeypatch.context() as patch:
+            walked = counted(patch, pathfinder, "through")
+            assert finder.find(_with(wanted, gas_price_wei=gwei * 10**9)) is not None
+            walks.append(walked["through"])
+    assert walks[0] > walks[1] == 2 + 2 + 1
+
+
+@pytest.mark.parametrize("side", Side)
+@pytest.mark.parametrize(
+    ("best", "second"), [("2500 100", "2500 10 | 2000 90"), ("2500 5 | 2499 95", "2499 10 | 2000 90")]
+)
+def test_paths_that_start_no_better_than_the_best_path_ends_are_not_walked_by_halves(
+    side: Side, best: str, second: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    books = [
+        a_book("alpha", WETH, DAI, bids=best),
+        a_book("alpha", WETH, USDC, bids=second),
+        a_book("alpha", WETH, WBTC, bids="2440 10 | 1900 90"),
+        *(a_book("alpha", middle, DAI, bids="1 1000000") for middle in (USDC, WBTC)),
+    ]
+    amount = 20 * (ONE[WETH] if side is Side.SELL else 2_500 * ONE[DAI])
+    finder = Pathfinder(an_index(*books), WETH)
+    walked = counted(monkeypatch, pathfinder, "through")
+    assert finder.find(SwapRequest(WETH, DAI, amount, side)) is not None
+    assert walked == {"through": 3}
 
 
 def test_the_best_rate_is_that_of_the_best_path_and_no_amount_is_better() -> None:

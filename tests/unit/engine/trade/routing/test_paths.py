@@ -35,6 +35,13 @@ def test_the_thinnest_pair_decides_the_order_and_the_direct_path_stands_first() 
     assert _paths(edges) == [(A, D), (A, C, D), (A, B, D)]
 
 
+def test_the_thinnest_pair_of_a_long_path_decides_wherever_it_stands() -> None:
+    shorter = {(A, E): 50, (E, D): 50}
+    for liquidity in ((5, 500, 500), (500, 5, 500), (500, 500, 5)):
+        longer = dict(zip(((A, B), (B, C), (C, D)), liquidity, strict=True))
+        assert _paths(shorter | longer) == [(A, E, D), (A, B, C, D)]
+
+
 def test_of_equal_liquidity_the_shorter_path_stands_first() -> None:
     edges = {(A, B): 5, (B, D): 5, (B, C): 5, (C, D): 5}
     assert _paths(edges) == [(A, B, D), (A, B, C, D)]
