@@ -9,6 +9,7 @@ import trio.testing
 from trio.testing import MockClock
 
 from cambist.config.errors import NoRoute
+from cambist.config.timeouts import FIRM_BEAT_S
 from cambist.engine.trade.routing.firm.firm_parts import PATIENCES
 from cambist.feeds.books.pair_index import BookKey, LiveBook
 from cambist.feeds.firm.firm_check import FirmFault
@@ -203,3 +204,13 @@ async def test_a_blacklisted_user_and_a_full_pool_are_nobodys_fault(autojump_clo
     assert makers_of(await stage.sell()) == ["gamma"]
     assert stage.reasons() == {}
     assert stage.rests == []
+
+
+async def test_a_wake_up_that_is_late_by_a_beat_to_the_tick_is_no_stall(mock_clock: MockClock) -> None:
+    stage = Timed(alpha=HANGING, beta=Maker(0.001))
+    async with trio.open_nursery() as nursery:
+        nursery.start_soon(stage.sell)
+        await pass_time(mock_clock, 2 * FIRM_BEAT_S, steps=1)
+        await pass_time(mock_clock, 0.4, steps=400)
+        nursery.cancel_scope.cancel()
+    assert stage.reasons() == {"alpha": {"late": 1}}
