@@ -170,6 +170,12 @@ def test_time_takes_it_back_too() -> None:
     assert faults(health, 3, much_later_ms)[-1].pair_until_ms == much_later_ms + REST_MS
 
 
+def test_faults_of_long_ago_rest_nothing() -> None:
+    health = a_health()
+    faults(health, 2)
+    assert faults(health, 1, NOW_MS + limits.MAKER_HEALTH_MEMORY_S * 1_000) == [NO_RESTS]
+
+
 def test_however_many_faults_of_one_pair_rest_no_other() -> None:
     health, now_ms = a_health(), NOW_MS
     for _ in range(50):

@@ -85,7 +85,8 @@ def test_each_signature_near_the_bound_doubles_it_and_forgets_one_refusal() -> N
         until_ms = bounds.refused(WETH, USDC, amount, NOW_MS).until_ms
     widened = [bounds.signed(WETH, USDC, 10_000, NOW_MS) for _ in range(4)]
     assert widened == [
-        SizeBound(amount, until_ms, refusals) for amount, refusals in ((250, 2), (500, 1), (1_000, 0), (2_000, 0))
+        SizeBound(amount, until_ms, refusals)
+        for amount, refusals in ((250, 2), (500, 1), (1_000, 0), (2_000, 0))
     ]
     assert bounds.told(until_ms - 1) == {(WETH, USDC): widened[-1]}
     assert bounds.told(until_ms) == {}

@@ -67,6 +67,8 @@ def test_a_swap_without_a_quote_leaves_its_place_when_it_ends_and_others_stay() 
     assert begun(swaps) in swaps.of(ANYBODY, USER, NOW_S)
     swaps.free(first)
     assert len(swaps.of(ANYBODY, USER, NOW_S)) == 2
+    swaps.end(begun(swaps, asker=OTHER))
+    assert len(swaps) == 1
 
 
 def test_places_of_a_caller_and_of_a_user_who_has_signed_are_told_together_once() -> None:

@@ -60,7 +60,7 @@ async def test_a_limit_that_is_just_kept_is_kept_and_one_beyond_is_not(
     fixed, other = (ONE, 2_500 * 10**6) if sells else (2_500 * 10**6, ONE)
     route = await (stage.sell(limit=other) if sells else stage.buy(USDC, fixed, limit=other))
     assert (route.src_amount, route.dest_amount) == (ONE, 2_500 * 10**6)
-    with pytest.raises(NoRoute, match=": the books do not keep the limit$"):
+    with pytest.raises(NoRoute, match=r": the books do not keep the limit$"):
         await (stage.sell(limit=other + 1) if sells else stage.buy(USDC, fixed, limit=other - 1))
     assert "beta" not in stage.asked()
     assert stage.reasons() == {}
@@ -124,7 +124,9 @@ async def test_a_later_hop_of_a_sale_is_asked_for_a_percent_more_where_that_cost
     assert stage.clients["beta"].amounts == [amount]
 
 
-async def test_an_earlier_hop_of_a_purchase_is_asked_for_a_basis_point_more(autojump_clock: MockClock) -> None:
+async def test_an_earlier_hop_of_a_purchase_is_asked_for_a_basis_point_more(
+    autojump_clock: MockClock,
+) -> None:
     stage = Timed(alpha=shows(weth_usdc()), beta=shows(usdc_dai()))
     await stage.buy(DAI, 2_500 * ONE)
     assert stage.clients["alpha"].amounts == [over_asked(2_500 * 10**6, 1)]
@@ -185,7 +187,7 @@ async def test_who_may_not_take_part_takes_nobodys_place(autojump_clock: MockClo
 async def test_who_may_not_take_part_is_on_no_other_path(autojump_clock: MockClock) -> None:
     around = shows(weth_usdc("2450"), usdc_dai())
     stage = Timed(alpha=shows(weth_dai(), fault=FirmFault.REFUSED), beta=around)
-    with pytest.raises(NoRoute, match=": nobody else quotes; alpha: refused$"):
+    with pytest.raises(NoRoute, match=r": nobody else quotes; alpha: refused$"):
         await stage.sell(DAI, without=frozenset({"beta"}))
     assert list(stage.asked()) == ["alpha"]
     assert makers_of(await stage.sell(DAI)) == ["beta"] * 2
@@ -207,7 +209,8 @@ async def test_another_path_is_asked_beside_one_slow_maker_at_once_and_beside_tw
 ) -> None:
     """Its hops answer one after the other, and each is asked once."""
     hanging = {
-        f"slow{number}": shows(weth_dai(f"{2_500 - number}"), after_s=HANGING.after_s) for number in range(slow)
+        f"slow{number}": shows(weth_dai(f"{2_500 - number}"), after_s=HANGING.after_s)
+        for number in range(slow)
     }
     stage = Timed(
         **hanging, one=shows(weth_usdc("2450"), after_s=0.02), other=shows(usdc_dai(), after_s=0.04)
@@ -286,15 +289,13 @@ async def test_a_hop_that_turns_out_short_after_the_soft_bound_is_not_asked_anew
     autojump_clock: MockClock,
 ) -> None:
     stage = Timed(alpha=shows(weth_usdc()), beta=dear(1, after_s=SOFT_S + 0.01))
-    with pytest.raises(NoRoute, match=": the hops do not fit together$"):
+    with pytest.raises(NoRoute, match=r": the hops do not fit together$"):
         await stage.buy(DAI, 1_000 * ONE)
     assert len(stage.clients["alpha"].amounts) == 1
 
 
 async def test_the_hop_of_a_second_path_is_asked_anew_in_its_own_place(autojump_clock: MockClock) -> None:
-    stage = Timed(
-        direct=shows(weth_dai(depth="3")), alpha=shows(weth_usdc("2499.9", "100")), beta=dear(1)
-    )
+    stage = Timed(direct=shows(weth_dai(depth="3")), alpha=shows(weth_usdc("2499.9", "100")), beta=dear(1))
     route = await stage.buy(DAI, 10_000 * ONE)
     assert [(hop.src_token, hop.dest_token) for hop in route.hops] == [
         (WETH, DAI),

@@ -1,4 +1,4 @@
-"""State of a part that makers are asked to sign: tries, rates, and times at which further makers are asked."""
+"""A part that makers are asked to sign: its tries, their rates, and when further makers are asked."""
 
 import sys
 from fractions import Fraction
@@ -52,7 +52,8 @@ def test_a_request_is_pending_until_a_quote_or_a_failure_and_has_an_order_with_a
 
 
 @pytest.mark.parametrize(
-    ("maker_amount", "loss"), [(30, Fraction(0)), (27, Fraction(1, 10)), (36, Fraction(-1, 5)), (3, Fraction(9, 10))]
+    ("maker_amount", "loss"),
+    [(30, Fraction(0)), (27, Fraction(1, 10)), (36, Fraction(-1, 5)), (3, Fraction(9, 10))],
 )
 def test_the_loss_is_the_fraction_by_which_the_rate_is_below_the_planned_one(
     maker_amount: int, loss: Fraction
@@ -109,7 +110,9 @@ def test_further_makers_must_beat_the_best_rate_that_broke_the_limit() -> None:
     assert not part.may_do([MakerShare("beta", 2, 8)])
 
 
-@pytest.mark.parametrize(("side", "exact"), [(Side.SELL, [True, False, True]), (Side.BUY, [False, True, True])])
+@pytest.mark.parametrize(
+    ("side", "exact"), [(Side.SELL, [True, False, True]), (Side.BUY, [False, True, True])]
+)
 def test_a_plan_has_a_part_for_each_share_with_its_place_and_the_times_of_its_looks(
     side: Side, exact: list[bool]
 ) -> None:

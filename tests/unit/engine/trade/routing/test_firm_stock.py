@@ -14,7 +14,14 @@ from cambist.config.errors import NoRoute, RateLimited
 from cambist.engine.host.admission.budgets import PPM, STOCK, STOCK_RESERVED, Stake
 from cambist.engine.host.admission.ledger import Charge, Lack, Ledger
 from cambist.engine.trade.routing.firm.firm_parts import HeldQuote
-from cambist.engine.trade.routing.firm.stock import Claimant, QuoteCauser, StockClaim, StockShares, causer_of, part_of
+from cambist.engine.trade.routing.firm.stock import (
+    Claimant,
+    QuoteCauser,
+    StockClaim,
+    StockShares,
+    causer_of,
+    part_of,
+)
 from cambist.feeds.firm.firm_check import FirmFault
 from support.makers.firm_books import DAI, USDC, WETH
 from support.makers.timed_makers import HANGING, ONE, USER, Maker, Timed, makers_of, wall_ms
@@ -273,7 +280,9 @@ def test_the_wait_is_until_the_first_quote_has_expired_and_a_second_at_least() -
     for end_s in (20, 10):
         stock.keep(claimed(stock, 1), now_s + end_s)
     waits = [(0, 11), (999, 11), (1_000, 10), (9_999, 2), (10_000, 1), (12_000, 1)]
-    assert [stock.next_end_s(1_000 * now_s + after_ms) for after_ms, _ in waits] == [wait for _, wait in waits]
+    assert [stock.next_end_s(1_000 * now_s + after_ms) for after_ms, _ in waits] == [
+        wait for _, wait in waits
+    ]
 
 
 def test_outcomes_belong_to_the_key_or_network_and_to_the_trader_of_the_venues_own_fills() -> None:
