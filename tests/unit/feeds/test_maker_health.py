@@ -227,6 +227,24 @@ def test_of_too_many_askers_the_one_that_asked_longest_ago_is_forgotten() -> Non
     assert serve(health, range(20, 21), is_served=False) == [NOW_MS + limits.MAKER_UNSERVING_S * 1_000]
 
 
+def test_an_asker_that_is_forgotten_does_not_count_any_more() -> None:
+    """The one of longest ago was not served, and half of all twenty were not."""
+    health = a_health()
+    outcomes = [False, True, True, *[False, True] * 8, False]
+    assert len(outcomes) == limits.MAKER_ASKERS_MAX
+    for user, is_served in enumerate(outcomes):
+        assert serve(health, range(user, user + 1), is_served=is_served) == [0]
+    assert serve(health, range(20, 21), is_served=False) == [0]
+    assert serve(health, range(21, 22), is_served=False) == [NOW_MS + limits.MAKER_UNSERVING_S * 1_000]
+
+
+def test_a_maker_of_whom_only_good_is_known_has_the_full_score() -> None:
+    health = a_health()
+    for number in range(1, 4):
+        health.record(WETH, USDC, None, NOW_MS, next(CALLERS))
+        assert health.report(NOW_MS).maker == QuoteHealth(number, 100, {}, 0)
+
+
 def test_a_probe_ends_a_rest_and_the_next_one_is_longer_all_the_same() -> None:
     health = a_health()
     faults(health, 3)
