@@ -319,6 +319,16 @@ async def test_a_sale_of_which_a_hop_can_take_nothing_has_no_route(autojump_cloc
 # --- Records ------------------------------------------------------------------------------------------
 
 
+async def test_who_has_not_answered_in_its_time_is_late_where_another_ends_the_swap(
+    autojump_clock: MockClock,
+) -> None:
+    refusing = shows(weth_usdc(), after_s=PATIENCE_S + 0.05, fault=FirmFault.INVALID)
+    stage = Timed(alpha=refusing, beta=shows(usdc_dai(), after_s=HANGING.after_s))
+    with pytest.raises(NoRoute, match="nobody else quotes; alpha: invalid; beta: late"):
+        await stage.sell(DAI)
+    assert stage.reasons() == {"alpha": {"invalid": 1}, "beta": {"late": 1}}
+
+
 @pytest.mark.parametrize("lasts_s", [200, limits.VENUE_UNFILLED_S_MAX, limits.VENUE_UNFILLED_S_MAX + 1])
 async def test_a_signed_quote_is_held_until_it_expires_and_for_five_minutes_at_most(
     autojump_clock: MockClock, lasts_s: int
