@@ -130,6 +130,19 @@ async def test_who_hangs_through_a_stall_is_late_all_the_same(mock_clock: MockCl
     assert stage.reasons() == {"alpha": {"late": 1}}
 
 
+async def test_a_stall_before_a_request_excuses_nobody(mock_clock: MockClock) -> None:
+    """The second maker is asked right after the stall."""
+    stage = Timed(alpha=HANGING, beta=HANGING)
+    async with trio.open_nursery() as nursery:
+        nursery.start_soon(refused, stage)
+        await pass_time(mock_clock, 0.1)
+        await pass_time(mock_clock, 0.3, steps=1)
+        await pass_time(mock_clock, HARD_S)
+        nursery.cancel_scope.cancel()
+    assert stage.asked() == {"alpha": [0.0], "beta": [pytest.approx(0.4)]}
+    assert stage.reasons() == {"alpha": {"late": 1}, "beta": {"late": 1}}
+
+
 async def test_who_could_not_be_heard_until_time_was_up_is_not_late(mock_clock: MockClock) -> None:
     """The loop stalls soon after the question, until nothing is waited for any more."""
     stage = Timed(alpha=HANGING, beta=HANGING)

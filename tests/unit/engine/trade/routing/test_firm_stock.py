@@ -120,6 +120,7 @@ async def test_a_request_of_more_than_a_network_may_have_is_not_sent(autojump_cl
     with pytest.raises(RateLimited):
         await sell(stage, of(1), 13 * ONE)
     assert stage.clients["alpha"].amounts == []
+    assert stage.health["alpha"].outcomes == {}
     assert await sell(stage, of(1, SIGNED), 25 * ONE) == ["alpha"]
 
 
