@@ -228,6 +228,19 @@ async def test_a_slow_maker_takes_nobodys_place_on_another_path(autojump_clock: 
     assert stage.asked() == {"alpha": [0.0], "beta": [pytest.approx(PATIENCE_S)] * 2}
 
 
+async def test_beside_slow_makers_only_who_shows_more_than_what_broke_the_limit_is_asked(
+    autojump_clock: MockClock,
+) -> None:
+    """The first signs 2,495 late, while two others hang that were asked beside it."""
+    prices = {"beta": "2499", "gamma": "2498", "delta": "2496", "epsilon": "2494"}
+    others = {name: shows(weth_usdc(price), after_s=HANGING.after_s) for name, price in prices.items()}
+    others |= {name: shows(weth_usdc(prices[name])) for name in ("delta", "epsilon")}
+    stage = Timed(alpha=shows(weth_usdc(), after_s=PATIENCE_S + 0.01, worse_bps=20), **others)
+    assert makers_of(await stage.sell(limit=2_495 * 10**6 + 1)) == ["delta"]
+    assert trio.current_time() == pytest.approx(PATIENCE_S + 0.01)
+    assert list(stage.asked()) == ["alpha", "beta", "gamma", "delta"]
+
+
 async def test_a_plan_of_which_two_parts_fail_at_once_is_given_up_once(autojump_clock: MockClock) -> None:
     stage = Timed(
         alpha=shows(weth_usdc(), usdc_dai(), after_s=0.05, fault=FirmFault.REFUSED),
