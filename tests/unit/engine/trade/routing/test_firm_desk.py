@@ -76,6 +76,28 @@ async def test_a_quote_below_the_plan_and_the_limit_gives_way_to_another_makers(
     assert stage.reasons() == reasons
 
 
+async def test_who_shows_less_than_a_quote_that_broke_the_limit_is_not_asked(
+    autojump_clock: MockClock,
+) -> None:
+    stage = Timed(alpha=Maker(0.0, worse_bps=20), beta=shows(weth_usdc("2494")))
+    with pytest.raises(NoRoute, match="nobody else quotes"):
+        await stage.sell(limit=2_495 * 10**6 + 1)
+    assert list(stage.asked()) == ["alpha"]
+
+
+async def test_where_a_stand_in_does_not_keep_the_limit_another_path_is_asked(
+    autojump_clock: MockClock,
+) -> None:
+    stage = Timed(
+        alpha=shows(weth_usdc(), fault=FirmFault.REFUSED),
+        beta=shows(weth_usdc("2480")),
+        gamma=shows(usdc_dai()),
+        delta=shows(weth_dai("2490")),
+    )
+    assert makers_of(await stage.sell(DAI, limit=2_485 * ONE)) == ["delta"]
+    assert list(stage.asked()) == ["alpha", "beta", "gamma", "delta"]
+
+
 async def test_a_quote_below_the_plan_within_the_limit_is_taken(autojump_clock: MockClock) -> None:
     stage = Timed(alpha=Maker(0.0, worse_bps=20), beta=Maker(0.0))
     assert makers_of(await stage.sell(limit=2_495 * 10**6)) == ["alpha"]
