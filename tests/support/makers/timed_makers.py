@@ -55,6 +55,8 @@ class Maker(Struct, frozen=True):
             two books of a pair it signs by the one that routes use.
         worse_bps: basis points by which it signs worse than its book.
         lasts_s: seconds for which its quotes last.
+        repeats: whether all its orders have the same nonce.
+        other_account_for: token that it gives from another account.
     """
 
     after_s: float
@@ -62,6 +64,8 @@ class Maker(Struct, frozen=True):
     books: tuple[Shown, ...] = ()
     worse_bps: int = 0
     lasts_s: int = 300
+    repeats: bool = False
+    other_account_for: bytes = b""
 
 
 HANGING = Maker(math.inf)
@@ -114,7 +118,7 @@ class TimedClient:
     async def ask(self, asked: FirmAsked, *, deadline_s: float) -> FirmOrder:
         self.asked_at.append(trio.current_time())
         self.amounts.append(asked.amount)
-        nonce = len(self.asked_at)
+        nonce = 1 if self.maker.repeats else len(self.asked_at)
         with trio.move_on_after(deadline_s):
             await trio.sleep(self.maker.after_s)
             if self.maker.fault is not None:
@@ -127,6 +131,8 @@ class TimedClient:
         live = max((live for live in books if live.maker == self._name), key=lambda live: live.base)
         other = book_amount(live, asked)
         assert other is not None
+        is_other = asked.dest_token == self.maker.other_account_for
+        key = SigningKey(b"\x02" * 32) if is_other else self._key
         sells = asked.side is Side.SELL
         worse_bps = self.maker.worse_bps
         other = other * (BPS_ONE - worse_bps if sells else BPS_ONE + worse_bps) // BPS_ONE
@@ -135,12 +141,12 @@ class TimedClient:
             wall_ms() // 1_000 + self.maker.lasts_s,
             asked.dest_token,
             asked.src_token,
-            self.account,
+            key.address,
             asked.taker,
             other if sells else asked.amount,
             asked.amount if sells else other,
         )
-        signature = to_65(*self._key.sign(DIGEST_OF(order)))
+        signature = to_65(*key.sign(DIGEST_OF(order)))
         return FirmOrder(**_snake(RFQ_ORDER.to_wire(order)), signature=f"0x{signature.hex()}")
 
 

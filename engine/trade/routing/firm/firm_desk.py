@@ -49,7 +49,7 @@ import trio
 from msgspec import Struct
 from msgspec.structs import replace
 
-from .....codecs.eip712_orders.rfq import RFQ_ORDER
+from .....codecs.eip712_orders.rfq import RFQ_ORDER, RfqOrder
 from .....codecs.messages.vocabulary import Side
 from .....config import limits
 from .....config.errors import NoRoute, RateLimited, RequestError
@@ -687,14 +687,13 @@ def _given_once_each(asks: list[Ask]) -> bool:
     Returns:
         Whether no quote failed.
     """
-    seen: set[bytes] = set()
+    seen: set[RfqOrder] = set()
     is_whole = True
     for ask in asks:
-        if ask.quote is None:
-            continue
-        if ask.quote.digest32 in seen:
+        order = ask.order
+        if order in seen:
             ask.fail(FirmFailure(FirmFault.INVALID, "order: the same as in its quote beside"))
             is_whole = False
         else:
-            seen.add(ask.quote.digest32)
+            seen.add(order)
     return is_whole

@@ -123,6 +123,40 @@ async def test_a_quote_that_is_worse_than_the_book_and_unfunded_is_told_as_unfun
     assert stage.reasons() == {"alpha": {"unfunded": 1}, "beta": {"drifted": 1}}
 
 
+@pytest.mark.parametrize("limit", [0, 4_990 * 10**6])
+async def test_an_order_that_a_maker_has_signed_twice_counts_once(
+    autojump_clock: MockClock, limit: int
+) -> None:
+    """It takes the place of a slow maker beside its own share, which only a cheaper one then can."""
+    stage = Timed(
+        alpha=Maker(HANGING.after_s, None, ((WETH, USDC, (("2500", "1"), ("2300", "100")), DEEP),)),
+        beta=Maker(0.0, None, ((WETH, USDC, (("2499", "1"), ("2300", "100")), DEEP),), repeats=True),
+        gamma=shows(weth_usdc("2400")),
+    )
+    if limit:
+        with pytest.raises(NoRoute):
+            await stage.sell(amount=2 * ONE, limit=limit)
+    else:
+        assert makers_of(await stage.sell(amount=2 * ONE)) == ["beta", "gamma"]
+    assert stage.reasons()["beta"] == {"invalid": 1}
+
+
+@pytest.mark.parametrize("limit", [0, 2_490 * ONE])
+async def test_all_quotes_of_a_maker_are_of_the_account_of_the_first(
+    autojump_clock: MockClock, limit: int
+) -> None:
+    stage = Timed(
+        alpha=Maker(0.0, None, (weth_usdc(), usdc_dai()), other_account_for=DAI),
+        beta=shows(usdc_dai("0.99")),
+    )
+    if limit:
+        with pytest.raises(NoRoute):
+            await stage.sell(DAI, limit=limit)
+    else:
+        assert makers_of(await stage.sell(DAI)) == ["alpha", "beta"]
+    assert stage.reasons() == {"alpha": {"invalid": 1}}
+
+
 # --- Amounts ------------------------------------------------------------------------------------------
 
 
