@@ -107,7 +107,7 @@ def _request(request: FirmAsked) -> FirmRequest:
 
 
 def _order_of(answer: Response) -> FirmOrder:
-    if not 200 <= answer.status < 300:
+    if answer.status >= 300:
         raise FirmFailure(FirmFault.REFUSED, f"status {answer.status}{_reason(answer.body)}")
     try:
         decoded = decode_firm_response(answer.body)

@@ -42,6 +42,7 @@ from collections.abc import Hashable
 from msgspec import Struct
 
 from ...config import limits
+from ..books.pair_index import ends_of
 from .firm_check import AGAINST_MAKER, FirmFault
 from .size_bounds import Direction, SizeBound, SizeBounds
 
@@ -245,15 +246,16 @@ class MakerHealth:
             The ends of the cool-downs that this quote starts.
         """
         self.outcomes["clean" if fault is None else fault.value] += 1
+        pair = ends_of(one, other)
         if fault is FirmFault.REFUSED:
-            for record in (self._maker, self._record(one, other)):
+            for record in (self._maker, self._record(pair)):
                 record.refusals.append(now_ms)
             return NO_RESTS
         if fault is not None and fault not in AGAINST_MAKER:
             return NO_RESTS
-        quote = _Quote(now_ms, _pair(one, other), fault, causer)
+        quote = _Quote(now_ms, pair, fault, causer)
         return Rests(
-            self._record(one, other).add(quote, _QUOTES_MAX, self._rest_ms, self._rest_ms_max),
+            self._record(pair).add(quote, _QUOTES_MAX, self._rest_ms, self._rest_ms_max),
             self._maker.add(quote, limits.MAKER_FAULTS_A_PAIR, self._rest_ms, self._rest_ms_max),
         )
 
@@ -287,7 +289,7 @@ class MakerHealth:
 
         The venue calls this method after the maker answered a probe for the pair with a good quote.
         """
-        for record in (self._maker, self._pairs.get(_pair(one, other))):
+        for record in (self._maker, self._pairs.get(ends_of(one, other))):
             if record is not None:
                 record.until_ms = min(record.until_ms, now_ms)
 
@@ -310,9 +312,8 @@ class MakerHealth:
             self._maker.health(now_ms), tuple(shown), tuple(self._last), self.bounds.told(now_ms)
         )
 
-    def _record(self, one: bytes, other: bytes) -> _Record:
+    def _record(self, pair: TokenPair) -> _Record:
         """Get or create the record of a pair; if the store is full, drop the least recently used record."""
-        pair = _pair(one, other)
         record = self._pairs.get(pair)
         if record is None:
             record = self._pairs[pair] = _Record(PAIR)
@@ -320,7 +321,3 @@ class MakerHealth:
                 self._pairs.popitem(last=False)
         self._pairs.move_to_end(pair)
         return record
-
-
-def _pair(one: bytes, other: bytes) -> TokenPair:
-    return (one, other) if one < other else (other, one)

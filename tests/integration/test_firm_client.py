@@ -172,9 +172,11 @@ async def closing(caller: Caller) -> None:
     [
         (403, b'{"error":"not you"}', FirmFault.REFUSED, "status 403: 'not you'"),
         (500, b"<html>", FirmFault.REFUSED, "status 500 without an error text"),
+        (300, b"{}", FirmFault.REFUSED, "status 300"),
         (302, b'{"error":""}', FirmFault.REFUSED, "status 302"),
         (400, b'{"error":"' + b"x" * 5_000 + b'"}', FirmFault.REFUSED, "(5000 long)"),
         (200, b"{}", FirmFault.BLACKLISTED, "blacklisted"),
+        (299, b"{}", FirmFault.BLACKLISTED, "blacklisted"),
         (200, b'{"message":"no"}', FirmFault.BLACKLISTED, "blacklisted"),
         (200, b'{"order":null}', FirmFault.INVALID, "order"),
         (200, b'{"order":{}}', FirmFault.INVALID, "nonceAndMeta: missing"),
@@ -231,6 +233,13 @@ async def test_a_fresh_connection_that_dies_is_not_asked_again() -> None:
     async with scripted_server(closing) as port, a_client(port) as client:
         assert (await failure(client)).fault is FirmFault.UNAVAILABLE
         assert client.statistics().dialled == 1
+
+
+async def test_an_error_of_who_uses_a_client_is_passed_on() -> None:
+    with pytest.raises(KeyError) as caught:
+        async with a_client(9):
+            raise KeyError("of the user")
+    assert caught.value.args == ("of the user",)
 
 
 async def test_over_tls_and_at_the_root(tmp_path: Path) -> None:

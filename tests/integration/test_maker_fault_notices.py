@@ -60,11 +60,14 @@ async def test_what_waits_is_told_in_one_request_and_signed() -> None:
                 notices.tell(a_fault(number))
             nursery.start_soon(notices.run)
             await until(lambda: notices.taken == 2)
+            assert (notices.taken, notices.lost) == (2, 0)
+            receiver.status = 299
             notices.tell(a_fault(2))
             await until(lambda: notices.taken == 3)
-            receiver.status = 500
+            receiver.status = 300
             notices.tell(a_fault(3))
             await until(lambda: notices.lost == 1)
+            assert notices.taken == 3
             nursery.cancel_scope.cancel()
     told = [fault_of(a_fault(number)) for number in range(4)]
     assert receiver.faults() == [

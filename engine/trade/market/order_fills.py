@@ -227,14 +227,14 @@ def filled(swap: OrderSwap, looked: Looked) -> Filled:
         if not done.dest:  # the contract refuses such a fill, or needs no further order
             continue
         maker = fillable.signed.order.maker
-        funds, is_shown = there[maker], fillable.permitted is not None and maker not in shown
-        if fillable.permitted is not None and is_shown:
-            funds = FillFunds(funds.balance, fillable.permitted)
+        funds, permitted = there[maker], None if maker in shown else fillable.permitted
+        if permitted is not None:
+            funds = FillFunds(funds.balance, permitted)
         if done.dest > min(funds.balance, funds.allowance):
             unfilled.append(_unfunded(fillable, done.dest, funds))
             continue
         there[maker] = FillFunds(funds.balance - done.dest, funds.allowance - done.dest)
-        if is_shown:
+        if permitted is not None:
             shown.add(maker)
         taken, given = taken + done.src, given + done.dest
         left -= done.src if swap.side is Side.SELL else done.dest

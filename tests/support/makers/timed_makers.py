@@ -18,6 +18,7 @@ from cambist.codecs.eip712_orders.nonce_and_meta import pack_firm
 from cambist.codecs.eip712_orders.rfq import RFQ_ORDER, RfqOrder, rfq_domain_separator
 from cambist.codecs.messages.maker_messages import FirmOrder
 from cambist.codecs.messages.vocabulary import Side
+from cambist.config.limits import BPS_ONE
 from cambist.config.sections.venue import FirmSettings
 from cambist.crypto.secp256k1 import SigningKey
 from cambist.crypto.signatures import to_65
@@ -52,11 +53,19 @@ class Maker(Struct, frozen=True):
         fault: the maker's failure then; None signs by its book.
         books: what it shows; unless given, WETH against USDC, a USDC worse than the maker named before it. Of
             two books of a pair it signs by the one that routes use.
+        worse_bps: basis points by which it signs worse than its book.
+        lasts_s: seconds for which its quotes last.
+        repeats: whether all its orders have the same nonce.
+        other_account_for: token that it gives from another account.
     """
 
     after_s: float
     fault: FirmFault | None = None
     books: tuple[Shown, ...] = ()
+    worse_bps: int = 0
+    lasts_s: int = 300
+    repeats: bool = False
+    other_account_for: bytes = b""
 
 
 HANGING = Maker(math.inf)
@@ -68,20 +77,33 @@ def wall_ms() -> int:
 
 
 class RichChain(ScriptedChain):
-    """A chain on which every account has every token, and on which every order is new."""
+    """A chain on which every account has every token, and on which every order is new.
+
+    Attributes:
+        poor: accounts whose tokens cannot be moved.
+    """
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.poor: set[bytes] = set()
 
     async def call_many(
         self, calls: Sequence[EthCall], at: At = None, time_s: int | None = None
     ) -> list[bytes | Exception]:
         await trio.lowlevel.checkpoint()
-        return [bytes(32) if call.data.startswith(REMAINING) else uint_word(2**255) for call in calls]
+        return [self._answer(call.data) for call in calls]
+
+    def _answer(self, data: bytes) -> bytes:
+        is_nothing = data.startswith(REMAINING) or any(account in data for account in self.poor)
+        return bytes(32) if is_nothing else uint_word(2**255)
 
 
 class TimedClient:
     """Client of a maker that answers the desk without a socket.
 
     Attributes:
-        asked_at: times of questions, seconds; amounts: raw units of the fixed side.
+        account: of the maker's orders; asked_at: times of questions, seconds; amounts: raw units of the fixed
+            side.
     """
 
     def __init__(self, name: str, index: PairIndex, maker: Maker) -> None:
@@ -89,13 +111,14 @@ class TimedClient:
         self._index = index
         self.maker = maker
         self._key = SigningKey(name.encode().ljust(32, b"\x01"))
+        self.account = self._key.address
         self.asked_at: list[float] = []
         self.amounts: list[int] = []
 
     async def ask(self, asked: FirmAsked, *, deadline_s: float) -> FirmOrder:
         self.asked_at.append(trio.current_time())
         self.amounts.append(asked.amount)
-        nonce = len(self.asked_at)
+        nonce = 1 if self.maker.repeats else len(self.asked_at)
         with trio.move_on_after(deadline_s):
             await trio.sleep(self.maker.after_s)
             if self.maker.fault is not None:
@@ -108,18 +131,22 @@ class TimedClient:
         live = max((live for live in books if live.maker == self._name), key=lambda live: live.base)
         other = book_amount(live, asked)
         assert other is not None
+        is_other = asked.dest_token == self.maker.other_account_for
+        key = SigningKey(b"\x02" * 32) if is_other else self._key
         sells = asked.side is Side.SELL
+        worse_bps = self.maker.worse_bps
+        other = other * (BPS_ONE - worse_bps if sells else BPS_ONE + worse_bps) // BPS_ONE
         order = RfqOrder(
             pack_firm(asked.user, nonce),
-            wall_ms() // 1_000 + 300,
+            wall_ms() // 1_000 + self.maker.lasts_s,
             asked.dest_token,
             asked.src_token,
-            self._key.address,
+            key.address,
             asked.taker,
             other if sells else asked.amount,
             asked.amount if sells else other,
         )
-        signature = to_65(*self._key.sign(DIGEST_OF(order)))
+        signature = to_65(*key.sign(DIGEST_OF(order)))
         return FirmOrder(**_snake(RFQ_ORDER.to_wire(order)), signature=f"0x{signature.hex()}")
 
 
@@ -129,9 +156,13 @@ class Timed:
     Attributes:
         clients: by name.
         health: by name.
+        chain: on which makers' funds are looked up.
         rests: (maker, or `all of` it, for how many milliseconds), as they began.
         bounds: (maker, src, dest, raw units of the base token, for how many milliseconds), as they were set.
         freed: makers of which all was released.
+        expired: makers of whose books what has ended was taken off.
+        excluded: makers that the operator excludes.
+        blacklisted: (maker, users that it does not serve), as it was found out.
     """
 
     def __init__(self, **makers: Maker) -> None:
@@ -140,6 +171,9 @@ class Timed:
         self.rests: list[tuple[str, int]] = []
         self.bounds: list[tuple[str, bytes, bytes, int, int]] = []
         self.freed: list[str] = []
+        self.expired: list[str] = []
+        self.excluded: set[str] = set()
+        self.blacklisted: list[tuple[str, tuple[bytes, ...]]] = []
         firm: dict[str, FirmMaker] = {}
         for number, (name, maker) in enumerate(makers.items()):
             books = maker.books or ((WETH, USDC, ((f"{2_500 - number}", "100"),), (("2600", "100"),)),)
@@ -148,7 +182,8 @@ class Timed:
             self.clients[name] = TimedClient(name, self.index, maker)
             firm[name] = self._maker(name)
         self.health: Mapping[str, MakerHealth] = {name: maker.health for name, maker in firm.items()}
-        chain: Any = RichChain()
+        self.chain = RichChain()
+        chain: Any = self.chain
         self.desk = FirmDesk(
             firm,
             Pathfinder(self.index, b""),
@@ -169,34 +204,38 @@ class Timed:
             bound=lambda src, dest, amount, until_ms: self.bounds.append(
                 (name, src, dest, amount, until_ms - wall_ms())
             ),
-            expire=lambda now_ms: None,
-            is_withheld=lambda reason: False,
+            expire=lambda now_ms: self.expired.append(name),
+            is_withheld=lambda reason: name in self.excluded,
             free=lambda now_ms: self.freed.append(name),
-            blacklist=SimpleNamespace(add=lambda addresses, now_ms: None),
+            blacklist=SimpleNamespace(
+                add=lambda addresses, now_ms: self.blacklisted.append((name, addresses))
+            ),
         )
         client: Any = self.clients[name]
         return FirmMaker(client, MakerHealth(5_000, 900_000), cache)
 
     def plan(
-        self, dest: bytes = USDC, amount: int = ONE, *, side: Side = Side.SELL, src: bytes = WETH
+        self, dest: bytes = USDC, amount: int = ONE, *, side: Side = Side.SELL, src: bytes = WETH, **more: Any
     ) -> tuple[RoutePlan, SwapRequest]:
-        """A plan by the books."""
-        wanted = SwapRequest(src, dest, amount, side)
+        """A plan by the books; `more` are fields of the request."""
+        wanted = SwapRequest(src, dest, amount, side, **more)
         plan = self.desk.pathfinder.find(wanted)
         assert plan is not None
         return plan, wanted
 
-    async def sell(self, dest: bytes = USDC, amount: int = ONE, *, limit: int = 0) -> FirmRoute:
+    async def sell(
+        self, dest: bytes = USDC, amount: int = ONE, *, limit: int = 0, key: str = "", **more: Any
+    ) -> FirmRoute:
         """Have a sale of WETH signed."""
-        return await self.desk.fill(*self.plan(dest, amount), user=USER, limit=limit)
+        return await self.desk.fill(*self.plan(dest, amount, **more), user=USER, limit=limit, key=key)
 
     async def sell_usdc(self, amount: int) -> FirmRoute:
         """Have a sale of USDC for WETH signed."""
         return await self.desk.fill(*self.plan(WETH, amount, src=USDC), user=USER, limit=0)
 
-    async def buy(self, dest: bytes, amount: int) -> FirmRoute:
+    async def buy(self, dest: bytes, amount: int, *, limit: int = 2**256 - 1) -> FirmRoute:
         """Have a purchase with WETH signed."""
-        return await self.desk.fill(*self.plan(dest, amount, side=Side.BUY), user=USER, limit=2**256 - 1)
+        return await self.desk.fill(*self.plan(dest, amount, side=Side.BUY), user=USER, limit=limit)
 
     def asked(self) -> dict[str, list[float]]:
         """Maker -> times of its questions, seconds."""

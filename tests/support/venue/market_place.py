@@ -279,7 +279,7 @@ class TalkingChain:
     """A chain whose answers a test sets: funds of any user, and the outcome of a transaction.
 
     Attributes:
-        left: what the RFQ contract has of orders, by hash; others it has never seen.
+        left: what the RFQ contract has of orders, by hash, or its error; others it has never seen.
         funds: what owners have and allow, where it is not `tokens` and `allowed`.
         signed: signatures that a contract accepts as its own, by its address.
         permits: what tokens say of permits that they are shown, by the owner; others take none.
@@ -297,7 +297,7 @@ class TalkingChain:
 
     def __init__(self) -> None:
         self.native = self.tokens = self.allowed = 10**30
-        self.left: dict[bytes, int] = {}
+        self.left: dict[bytes, int | Exception] = {}
         self.funds: dict[bytes, tuple[int, int]] = {}
         self.signed: dict[bytes, bytes] = {}
         self.permits: dict[bytes, bytes | Exception] = {}
@@ -337,7 +337,8 @@ class TalkingChain:
         if asked == ALLOWANCE:
             return (10**30 if call.data.endswith(PERMIT2) else allowed).to_bytes(32, "big")
         if asked == REMAINING:
-            return self.left.get(call.data[36:68], 0).to_bytes(32, "big")
+            left = self.left.get(call.data[36:68], 0)
+            return left if isinstance(left, Exception) else uint_word(left)
         if asked == SELECTOR4:
             accepted = self.signed.get(call.to)
             is_its_own = accepted is not None and call.data == is_valid_signature_calldata(first, accepted)

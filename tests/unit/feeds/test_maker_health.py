@@ -170,6 +170,12 @@ def test_time_takes_it_back_too() -> None:
     assert faults(health, 3, much_later_ms)[-1].pair_until_ms == much_later_ms + REST_MS
 
 
+def test_faults_of_long_ago_rest_nothing() -> None:
+    health = a_health()
+    faults(health, 2)
+    assert faults(health, 1, NOW_MS + limits.MAKER_HEALTH_MEMORY_S * 1_000) == [NO_RESTS]
+
+
 def test_however_many_faults_of_one_pair_rest_no_other() -> None:
     health, now_ms = a_health(), NOW_MS
     for _ in range(50):
@@ -219,6 +225,24 @@ def test_of_too_many_askers_the_one_that_asked_longest_ago_is_forgotten() -> Non
     assert serve(health, range(1, 10), is_served=False) == [0] * 9
     assert serve(health, range(1), is_served=False) == [0]
     assert serve(health, range(20, 21), is_served=False) == [NOW_MS + limits.MAKER_UNSERVING_S * 1_000]
+
+
+def test_an_asker_that_is_forgotten_does_not_count_any_more() -> None:
+    """The one of longest ago was not served, and half of all twenty were not."""
+    health = a_health()
+    outcomes = [False, True, True, *[False, True] * 8, False]
+    assert len(outcomes) == limits.MAKER_ASKERS_MAX
+    for user, is_served in enumerate(outcomes):
+        assert serve(health, range(user, user + 1), is_served=is_served) == [0]
+    assert serve(health, range(20, 21), is_served=False) == [0]
+    assert serve(health, range(21, 22), is_served=False) == [NOW_MS + limits.MAKER_UNSERVING_S * 1_000]
+
+
+def test_a_maker_of_whom_only_good_is_known_has_the_full_score() -> None:
+    health = a_health()
+    for number in range(1, 4):
+        health.record(WETH, USDC, None, NOW_MS, next(CALLERS))
+        assert health.report(NOW_MS).maker == QuoteHealth(number, 100, {}, 0)
 
 
 def test_a_probe_ends_a_rest_and_the_next_one_is_longer_all_the_same() -> None:
@@ -274,3 +298,65 @@ def test_pairs_are_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
     assert {pair.one for pair in health.report(NOW_MS).pairs} == {
         bytes([number]) * 20 for number in (2, 4, 5)
     }
+
+
+def test_a_tenth_of_ninety_nine_quotes_is_nine_faults() -> None:
+    health = a_health()
+    for _ in range(89):
+        health.record(WETH, USDC, None, NOW_MS, next(CALLERS))
+    assert faults(health, 10) == [NO_RESTS] * 9 + [Rests(NOW_MS + REST_MS, 0)]
+
+
+def test_a_rest_is_over_at_its_very_end() -> None:
+    health = a_health()
+    faults(health, 3)
+    told = [health.report(NOW_MS + REST_MS - before_ms).pairs[0].health for before_ms in (1, 0)]
+    assert [(health.block_until_ms, health.block_reason) for health in told] == [
+        (NOW_MS + REST_MS, FAULTY),
+        (0, ""),
+    ]
+
+
+def test_the_oldest_of_a_callers_quotes_makes_room_for_its_next() -> None:
+    health = a_health()
+    outcomes = [FirmFault.LATE, FirmFault.INVALID] + [None] * (limits.MAKER_QUOTES_A_CALLER - 2)
+    for fault in outcomes:
+        health.record(WETH, USDC, fault, NOW_MS, "of much")
+    reasons = []
+    for _ in range(3):
+        reasons.append(health.report(NOW_MS).maker.reasons)
+        health.record(WETH, USDC, None, NOW_MS, "of much")
+    assert reasons == [{"late": 1, "invalid": 1}, {"invalid": 1}, {}]
+    assert health.report(NOW_MS).maker.quotes == limits.MAKER_QUOTES_A_CALLER
+
+
+def test_quotes_and_refusals_are_forgotten_after_the_same_time_one_by_one() -> None:
+    health = a_health()
+    for at in range(2):
+        for fault in (FirmFault.LATE, FirmFault.REFUSED):
+            health.record(WETH, USDC, fault, NOW_MS + at, next(CALLERS))
+    ends_ms = NOW_MS + limits.MAKER_HEALTH_MEMORY_S * 1_000
+    for after_ms, number in ((-1, 2), (0, 1)):
+        told = QuoteHealth(number, 0, {"late": number, "refused": number}, 0)
+        report = health.report(ends_ms + after_ms)
+        assert (report.maker, report.pairs) == (told, (PairHealth(USDC, WETH, told),))
+    assert health.report(ends_ms + 1).maker == QuoteHealth(0, 100, {}, 0)
+
+
+def test_all_outcomes_are_counted_by_their_kind() -> None:
+    health = a_health()
+    for fault in (None, FirmFault.LATE, None, FirmFault.REFUSED, FirmFault.BLACKLISTED):
+        health.record(WETH, USDC, fault, NOW_MS, next(CALLERS))
+    assert health.outcomes == {"clean": 2, "late": 1, "refused": 1, "blacklisted": 1}
+
+
+def test_a_probe_of_one_pair_ends_the_makers_rest_and_no_other_pairs() -> None:
+    health = a_health()
+    for other in (USDC, DAI, WBTC):
+        faults(health, 3, other=other)
+    health.end_rest(bytes(20), WETH, NOW_MS)
+    told = health.report(NOW_MS)
+    assert told.maker.block_until_ms == 0
+    assert [pair.health.block_until_ms for pair in told.pairs] == [NOW_MS + REST_MS] * 3
+    health.end_rest(USDC, WETH, NOW_MS + 2 * REST_MS)
+    assert health.report(NOW_MS).maker.block_until_ms == 0

@@ -61,3 +61,32 @@ def test_bounds_are_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
     for number in range(5):
         bounds.refused(bytes([number]) * 20, WETH, 10, NOW_MS)
     assert [src[0] for src, _ in bounds.told(NOW_MS)] == [2, 3, 4]
+
+
+@pytest.mark.parametrize(
+    ("ends_in_ms", "lasts_ms"),
+    [(-1, 0), (0, 0), (1, 1), (REST_MS - 1, REST_MS - 1), (REST_MS, REST_MS), (REST_MS + 1, REST_MS)],
+)
+def test_a_bound_that_our_callers_may_have_caused_ends_with_their_quotes_and_is_not_counted(
+    ends_in_ms: int, lasts_ms: int
+) -> None:
+    bounds = some_bounds()
+    bound = bounds.refused(WETH, USDC, 1_000, NOW_MS, NOW_MS + ends_in_ms)
+    assert bound == SizeBound(500, NOW_MS + lasts_ms, 0)
+    later_ms = NOW_MS + REST_MS
+    assert bounds.refused(WETH, USDC, 1_000, later_ms) == SizeBound(500, later_ms + REST_MS, 1)
+    bound = bounds.refused(WETH, USDC, 400, later_ms, later_ms + REST_MS_MAX)
+    assert bound == SizeBound(200, later_ms + 2 * REST_MS, 1)
+
+
+def test_each_signature_near_the_bound_doubles_it_and_forgets_one_refusal() -> None:
+    bounds = some_bounds()
+    for amount in (1_000, 500, 250):
+        until_ms = bounds.refused(WETH, USDC, amount, NOW_MS).until_ms
+    widened = [bounds.signed(WETH, USDC, 10_000, NOW_MS) for _ in range(4)]
+    assert widened == [
+        SizeBound(amount, until_ms, refusals)
+        for amount, refusals in ((250, 2), (500, 1), (1_000, 0), (2_000, 0))
+    ]
+    assert bounds.told(until_ms - 1) == {(WETH, USDC): widened[-1]}
+    assert bounds.told(until_ms) == {}

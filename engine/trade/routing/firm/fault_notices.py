@@ -60,7 +60,7 @@ class FaultNotices:
             try:
                 body = encode(MakerFaults(self._maker, self._network, faults))
                 answer = await self._client.post("", body, MAKER_NOTIFY_S)
-                is_taken = 200 <= answer.status < 300
+                is_taken = answer.status < 300
             except HttpFailure:
                 is_taken = False
             self.taken += len(faults) * is_taken

@@ -49,7 +49,7 @@ import trio
 from msgspec import Struct
 from msgspec.structs import replace
 
-from .....codecs.eip712_orders.rfq import RFQ_ORDER
+from .....codecs.eip712_orders.rfq import RFQ_ORDER, RfqOrder
 from .....codecs.messages.vocabulary import Side
 from .....config import limits
 from .....config.errors import NoRoute, RateLimited, RequestError
@@ -326,11 +326,12 @@ class _Filling:
     def _is_late(self) -> bool:
         return trio.current_time() >= self._soft_at
 
-    def _go(self, plan: RoutePlan, now: float) -> None:
+    def _go(self, plan: RoutePlan, now: float) -> Way:
         """Start collecting quotes for a plan of the swap: request a quote from every maker in the plan."""
         way = Way(self._waited_for, has_room(plan, self._limit), [])
         self._ways.append(way)
         self._begin(way, parts_of(plan, now, self._soft_at), now)
+        return way
 
     def _drop(self, way: Way, why: str) -> None:
         """Abandon one of the swap's plans, for the reason `why`.
@@ -372,17 +373,18 @@ class _Filling:
             shown_wider = book_amount(live, wider)
             if shown_wider is not None and is_as_cheap(request, shown, wider, shown_wider):
                 request, shown = wider, shown_wider
-        base_amount = _base_amount(live, share, request)
-        return Ask(
+        ask = Ask(
             maker=share.maker,
             share=share,
             asked=request,
             shown=shown,
             asked_at=now,
             lag_s=self._lag(now),
-            base_amount=base_amount,
-            part_ppm=part_of(base_amount, _base_depth(live, request)),
         )
+        if live is not None:
+            ask.base_amount = _base_amount(live, share, request)
+            ask.part_ppm = part_of(ask.base_amount, _base_depth(live, request))
+        return ask
 
     def _over_ask_bps(self) -> int:
         settings = self._desk.settings
@@ -542,8 +544,7 @@ class _Filling:
         if plan is None or not indicative_within(plan, self._limit):
             return
         self._waited_for = waited_for
-        self._go(plan, now)
-        self._desk.stand_ins += len(self._ways[-1].parts)
+        self._desk.stand_ins += len(self._go(plan, now).parts)
 
     def _failed(self) -> set[str]:
         return {ask.maker for ask in self._asks if ask.failure is not None}
@@ -642,24 +643,19 @@ class _Filling:
         return NoRoute("; ".join([summary, *texts]))
 
 
-def _base_amount(live: LiveBook | None, share: MakerShare, request: FirmAsked) -> int:
+def _base_amount(live: LiveBook, share: MakerShare, request: FirmAsked) -> int:
     """Return the amount of a request to a maker in raw units of the pair's base token.
 
-    The amount is 0 if the maker has no live book. If the request fixes the amount of the quote token, the
-    result is the base amount of the planned share.
+    If the request fixes the amount of the quote token, the result is the base amount of the planned share.
     """
-    if live is None:
-        return 0
     gives_base = request.src_token == live.base
     if gives_base is (request.side is Side.SELL):
         return request.amount
     return share.src_amount if gives_base else share.dest_amount
 
 
-def _base_depth(live: LiveBook | None, request: FirmAsked) -> int:
-    """Return what a maker's book holds in a request's direction, raw base units; 0 without a live book."""
-    if live is None:
-        return 0
+def _base_depth(live: LiveBook, request: FirmAsked) -> int:
+    """Return what a maker's book holds in a request's direction, raw base units."""
     side = live.book.bids if request.src_token == live.base else live.book.asks
     return side.base_before[-1]
 
@@ -691,14 +687,13 @@ def _given_once_each(asks: list[Ask]) -> bool:
     Returns:
         Whether no quote failed.
     """
-    seen: set[bytes] = set()
+    seen: set[RfqOrder] = set()
     is_whole = True
     for ask in asks:
-        if ask.quote is None:
-            continue
-        if ask.quote.digest32 in seen:
+        order = ask.order
+        if order in seen:
             ask.fail(FirmFailure(FirmFault.INVALID, "order: the same as in its quote beside"))
             is_whole = False
         else:
-            seen.add(ask.quote.digest32)
+            seen.add(order)
     return is_whole

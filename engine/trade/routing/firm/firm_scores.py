@@ -25,6 +25,7 @@ from .....codecs.eip712_orders.rfq import RfqOrder
 from .....codecs.messages.vocabulary import Side
 from .....config import limits
 from .....config.timeouts import FIRM_PROBE_LOOK_S
+from .....feeds.books.pair_index import ends_of
 from .....feeds.durations import Durations
 from .....feeds.firm.firm_check import AGAINST_MAKER, FirmAsked, FirmFailure, FirmFault, check_firm
 from .....feeds.firm.firm_client import FirmClient
@@ -128,11 +129,11 @@ class FirmScores:
             if until_ms:
                 maker.cache.rest_maker(until_ms)
         if rests.pair_until_ms:
-            maker.cache.rest_pair(src, dest, rests.pair_until_ms)
+            ends = ends_of(src, dest)  # both directions of the pair rest together
+            maker.cache.rest_pair(*ends, rests.pair_until_ms)
             every_ms = (rests.pair_until_ms - now_ms) // PROBES
             rest = _Rest(ask.asked, every_ms, now_ms + every_ms, rests.pair_until_ms)
-            # Sorted tokens: both directions of the pair rest together, and `_probe` ends both by this key.
-            self._rests[ask.maker, min(src, dest), max(src, dest)] = rest
+            self._rests[ask.maker, *ends] = rest
         if rests.maker_until_ms:
             maker.cache.rest_maker(rests.maker_until_ms)
         if ask.base_amount:
@@ -192,10 +193,10 @@ class FirmScores:
         except FirmFailure:
             return
         now_ms = self._wall_ms()
-        one, other = sorted((request.src_token, request.dest_token))
-        self._rests.pop((name, one, other), None)
-        maker.health.end_rest(one, other, now_ms)
-        maker.cache.rest_pair(one, other, now_ms)
+        ends = ends_of(request.src_token, request.dest_token)
+        self._rests.pop((name, *ends), None)
+        maker.health.end_rest(*ends, now_ms)
+        maker.cache.rest_pair(*ends, now_ms)
         maker.cache.rest_maker(now_ms)
         maker.cache.expire(now_ms)
 

@@ -19,6 +19,7 @@ Choice: Callers with an API key, and the venue itself, have no share: the key's 
 
 import heapq
 from collections.abc import Hashable
+from itertools import count
 
 from msgspec import Struct
 
@@ -94,7 +95,7 @@ class StockShares:
         self._ledger = ledger
         self._chain_id = chain_id
         self._ends: list[tuple[int, int, StockClaim]] = []  # heap of (expiry, number, claim)
-        self._kept = 0
+        self._numbers = count()  # claims that end together have no order of their own
         self._latest_s: dict[_Stock, int] = {}
 
     def claim(
@@ -122,10 +123,9 @@ class StockShares:
 
     def keep(self, claim: StockClaim, expiry_s: int) -> None:
         """Let a claim last until the expiry of its quote, Unix seconds."""
-        self._kept += 1
-        heapq.heappush(self._ends, (expiry_s, self._kept, claim))
+        heapq.heappush(self._ends, (expiry_s, next(self._numbers), claim))
         stock = self._chain_id, claim.maker, claim.token
-        self._latest_s[stock] = max(self._latest_s.get(stock, 0), expiry_s)
+        self._latest_s[stock] = max(self._latest_s.get(stock, expiry_s), expiry_s)
 
     def drop(self, claim: StockClaim) -> None:
         """Undo a claim: the maker has not signed, or the quote was filled."""
@@ -153,7 +153,7 @@ class StockShares:
         for stock in self._latest_s:
             parts = {"all": self._ledger.held(STOCK_RESERVED, stock)}
             for stake, ways in STOCK.items():
-                parts[stake.value] = self._ledger.held(ways[0].together[-1], (EVERYBODY, *stock))
+                parts[stake.value] = self._ledger.held(ways[0].together[0], (EVERYBODY, *stock))
             known = found.setdefault(stock[1], {})
             for name, part in parts.items():
                 known[name] = max(known.get(name, 0), part)

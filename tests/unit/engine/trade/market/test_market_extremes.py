@@ -30,16 +30,16 @@ async def test_a_purchase_whose_fee_is_beyond_256_bits_is_no_route(below: int) -
         shop.prices(f"srcToken=WETH&destToken=USDC&amount=1&side=BUY&network={CHAIN_ID}&version=6.2")
 
 
-async def test_a_purchase_just_below_256_bits_is_built() -> None:
-    most = UINT256_MAX * 10_000 // 10_001
-    shop = costing(most)
+@pytest.mark.parametrize("below", [1, 0])
+async def test_a_purchase_of_256_bits_with_its_fee_is_built(below: int) -> None:
+    shop = costing(UINT256_MAX * 10_000 // 10_001 + 1 - below)
     route = shop.prices(f"srcToken=WETH&destToken=USDC&amount=1&side=BUY&network={CHAIN_ID}&version=6.2")
     shop.chain.tokens = shop.chain.allowed = UINT256_MAX
     built = await shop.build(route, {"destAmount": "1", "slippage": 10_000})
     assert isinstance(built, TransactionEnvelope)
     _, swap = decode_swap(parse_hex(built.data, "data"))
     assert swap.src_amount == UINT256_MAX
-    assert swap.expected_amount == int(route.src_amount) <= UINT256_MAX
+    assert swap.expected_amount == int(route.src_amount) == UINT256_MAX - below
 
 
 async def test_a_purchase_that_a_fee_of_its_build_takes_beyond_256_bits_is_no_route() -> None:

@@ -509,12 +509,15 @@ async def test_a_maker_that_has_blacklisted_user_or_origin_is_not_asked(who: str
 
 
 async def test_a_blacklisting_maker_without_a_part_stays_out_of_the_fallback() -> None:
+    """The quoted plan stays, whatever the books are meanwhile."""
     shop = a_shop()
     route = shop.prices(SELL + "&includeDEXS=alpha")
+    shop.finder.rates[(WETH, USDC)] /= 2
     shop.blacklists["beta"].add([USER], NOW_MS)
     await shop.build(route, sale())
     plan, wanted, _, _ = shop.firm.asked[-1]
     assert plan.makers() == wanted.only == frozenset({"alpha"})
+    assert plan.dest_amount == 2_500 * 10**6
     assert wanted.without == {"beta"}
 
 

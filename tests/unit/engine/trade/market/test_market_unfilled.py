@@ -14,6 +14,7 @@ from cambist.config.errors import (
     NoRoute,
     RateLimited,
     RequestError,
+    Reverted,
 )
 from cambist.crypto.addresses import to_checksum
 from cambist.crypto.hexadecimal import to_hex
@@ -235,6 +236,37 @@ async def test_a_share_that_is_used_up_is_tried_again_once_a_swap_is_filled() ->
         Claimant(ANYBODY.name, USER, (Stake.ALLOWANCE, Stake.NOTHING)),
         Claimant(ANYBODY.name, USER, (Stake.CONSENT, Stake.ALLOWANCE, Stake.NOTHING)),
     ]
+
+
+async def test_without_a_quote_that_could_be_filled_a_share_that_is_used_up_is_tried_once() -> None:
+    shop = a_shop()
+    shop.firm.has_no_share = True
+    with pytest.raises(RateLimited):
+        await build(shop)
+    assert len(shop.firm.claimants) == 1
+
+
+async def test_who_is_refused_is_refused_again_and_an_unread_order_is_not_filled() -> None:
+    shop = a_shop()
+    shop.chain.left[(1).to_bytes(32, "big")] = Reverted("no answer", b"")
+    for _ in range(ANYBODY.places):
+        await build(shop)
+    for _ in range(2):
+        with pytest.raises(RateLimited):
+            await build(shop)
+
+
+async def test_a_filled_swap_counts_as_the_users_signature_for_a_day() -> None:
+    shop = a_shop()
+    for _ in range(ANYBODY.places):
+        await build(shop)
+    shop.chain.left[(1).to_bytes(32, "big")] = 1
+    await build(shop)
+    day_ms = 1_000 * limits.VENUE_SETTLED_CONSENT_S
+    await build(shop, now_ms=NOW_MS + day_ms - 1_000)
+    assert stakes(shop) == (Stake.CONSENT, Stake.ALLOWANCE, Stake.NOTHING)
+    await build(shop, now_ms=NOW_MS + day_ms)
+    assert stakes(shop) == (Stake.ALLOWANCE, Stake.NOTHING)
 
 
 async def test_what_expires_makes_room() -> None:

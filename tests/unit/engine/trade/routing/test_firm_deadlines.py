@@ -9,6 +9,7 @@ import trio.testing
 from trio.testing import MockClock
 
 from cambist.config.errors import NoRoute
+from cambist.config.timeouts import FIRM_BEAT_S
 from cambist.engine.trade.routing.firm.firm_parts import PATIENCES
 from cambist.feeds.books.pair_index import BookKey, LiveBook
 from cambist.feeds.firm.firm_check import FirmFault
@@ -129,6 +130,19 @@ async def test_who_hangs_through_a_stall_is_late_all_the_same(mock_clock: MockCl
     assert stage.reasons() == {"alpha": {"late": 1}}
 
 
+async def test_a_stall_before_a_request_excuses_nobody(mock_clock: MockClock) -> None:
+    """The second maker is asked right after the stall."""
+    stage = Timed(alpha=HANGING, beta=HANGING)
+    async with trio.open_nursery() as nursery:
+        nursery.start_soon(refused, stage)
+        await pass_time(mock_clock, 0.1)
+        await pass_time(mock_clock, 0.3, steps=1)
+        await pass_time(mock_clock, HARD_S)
+        nursery.cancel_scope.cancel()
+    assert stage.asked() == {"alpha": [0.0], "beta": [pytest.approx(0.4)]}
+    assert stage.reasons() == {"alpha": {"late": 1}, "beta": {"late": 1}}
+
+
 async def test_who_could_not_be_heard_until_time_was_up_is_not_late(mock_clock: MockClock) -> None:
     """The loop stalls soon after the question, until nothing is waited for any more."""
     stage = Timed(alpha=HANGING, beta=HANGING)
@@ -203,3 +217,13 @@ async def test_a_blacklisted_user_and_a_full_pool_are_nobodys_fault(autojump_clo
     assert makers_of(await stage.sell()) == ["gamma"]
     assert stage.reasons() == {}
     assert stage.rests == []
+
+
+async def test_a_wake_up_that_is_late_by_a_beat_to_the_tick_is_no_stall(mock_clock: MockClock) -> None:
+    stage = Timed(alpha=HANGING, beta=Maker(0.001))
+    async with trio.open_nursery() as nursery:
+        nursery.start_soon(stage.sell)
+        await pass_time(mock_clock, 2 * FIRM_BEAT_S, steps=1)
+        await pass_time(mock_clock, 0.4, steps=400)
+        nursery.cancel_scope.cancel()
+    assert stage.reasons() == {"alpha": {"late": 1}}

@@ -3,6 +3,7 @@
 import pytest
 
 from cambist.codecs.messages.vocabulary import Side
+from cambist.engine.trade.routing.firm import firm_parts
 from cambist.engine.trade.routing.firm.firm_parts import has_room, indicative_within, is_as_cheap
 from cambist.engine.trade.routing.search.plan import HopPlan, MakerShare, PathPlan, RoutePlan
 from cambist.feeds.firm.firm_check import FirmAsked
@@ -44,3 +45,14 @@ def test_a_wider_request_may_be_a_basis_point_dearer(side: Side, shown_wider: in
     worse = -1 if side is Side.SELL else 1
     assert is_as_cheap(request, 10_000, wider, shown_wider)
     assert not is_as_cheap(request, 10_000, wider, shown_wider + worse)
+
+
+def test_a_cost_of_three_basis_points_counts_thrice(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(firm_parts, "OVER_ASK_COST_BPS", 3)
+    assert has_room(plan(Side.SELL), 20_001 - 7 - 3)
+    assert not has_room(plan(Side.SELL), 20_001 - 7 - 2)
+    assert has_room(plan(Side.BUY), 30_001 + 10 + 3)
+    assert not has_room(plan(Side.BUY), 30_001 + 10 + 2)
+    request, wider = (FirmAsked(WETH, USDC, Side.SELL, amount, USER, TAKER) for amount in (10_000, 20_000))
+    assert is_as_cheap(request, 10_000, wider, 19_994)
+    assert not is_as_cheap(request, 10_000, wider, 19_993)

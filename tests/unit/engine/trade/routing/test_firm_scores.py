@@ -6,10 +6,13 @@ import trio
 from trio.testing import MockClock
 
 from cambist.config.errors import NoRoute
+from cambist.config.limits import MAKER_UNSERVING_S
 from cambist.config.timeouts import FIRM_PROBE_LOOK_S
+from cambist.engine.host.admission.budgets import Stake
 from cambist.engine.trade.routing.firm.firm_parts import HeldQuote
+from cambist.engine.trade.routing.firm.stock import Claimant
 from cambist.feeds.firm.firm_check import FirmFault
-from cambist.feeds.firm.maker_health import HealthReport
+from cambist.feeds.firm.maker_health import FaultTold, HealthReport
 from support.makers.firm_books import USDC, WETH
 from support.makers.timed_makers import HANGING, ONE, USER, Maker, Timed, makers_of, wall_ms
 
@@ -131,6 +134,77 @@ async def test_what_an_operator_releases_is_asked_again(autojump_clock: MockCloc
     stage.desk.scores.release("alpha")
     assert stage.freed == ["alpha"]
     assert told(stage, "alpha").pairs == ()
+
+
+async def test_a_release_ends_the_probes_of_that_maker_alone(autojump_clock: MockClock) -> None:
+    stage = Timed(alpha=HANGING, beta=HANGING, gamma=Maker(0.3))
+    for _ in range(3):
+        await stage.sell()
+    stage.desk.scores.release("alpha")
+    await run_probes(stage)
+    assert {name: len(client.asked_at) for name, client in stage.clients.items()} == {
+        "alpha": 3,
+        "beta": 3 + 3,
+        "gamma": 3,
+    }
+
+
+async def test_a_maker_that_the_operator_excludes_is_not_probed(autojump_clock: MockClock) -> None:
+    stage = Timed(alpha=HANGING, beta=Maker(0.0))
+    for _ in range(3):
+        await stage.sell()
+    stage.excluded.add("alpha")
+    await run_probes(stage)
+    assert stage.desk.statistics().probes == 0
+
+
+async def test_a_probe_asks_for_a_unit_at_least(autojump_clock: MockClock) -> None:
+    stage = Timed(alpha=HANGING)
+    for _ in range(3):
+        with pytest.raises(NoRoute):
+            await stage.sell_usdc(9)
+    stage.clients["alpha"].maker = Maker(0.0)
+    await run_probes(stage)
+    assert stage.clients["alpha"].amounts == [9, 9, 9, 1]
+    assert stage.expired == ["alpha"]
+
+
+async def run_probes(stage: Timed) -> None:
+    """Let a whole rest pass."""
+    async with trio.open_nursery() as nursery:
+        nursery.start_soon(stage.desk.scores.run)
+        await trio.sleep(REST_MS / 1_000)
+        nursery.cancel_scope.cancel()
+
+
+@pytest.mark.parametrize("keys", [True, False])
+async def test_a_maker_that_does_not_serve_most_callers_that_have_shown_a_stake_rests(
+    autojump_clock: MockClock, *, keys: bool
+) -> None:
+    """Four are served and four refused; then six of ten that it has answered are not served."""
+    stage = Timed(alpha=Maker(0.0), beta=Maker(0.0))
+    outcomes = [None] * 4 + [FirmFault.REFUSED] * 4 + [FirmFault.BLACKLISTED] * 6
+    for number, fault in enumerate(outcomes):
+        assert stage.rests == []
+        stage.clients["alpha"].maker = Maker(0.0, fault)
+        claimant = None if keys else Claimant(f"network {number}", USER, (Stake.NOTHING,))
+        plan, wanted = stage.plan(amount=ONE // 100)
+        await stage.desk.fill(
+            plan, wanted, user=USER, limit=0, claimant=claimant, key=f"key {number}" if keys else ""
+        )
+    assert stage.rests == ([("all of alpha", 1_000 * MAKER_UNSERVING_S)] if keys else [])
+
+
+@pytest.mark.parametrize("buys", [False, True])
+async def test_a_maker_is_told_what_its_book_shows_and_what_it_signed(
+    autojump_clock: MockClock, *, buys: bool
+) -> None:
+    stage = Timed(alpha=Maker(0.0, worse_bps=100))
+    await (stage.buy(USDC, 2_500 * 10**6) if buys else stage.sell())
+    (fault,) = told(stage, "alpha").last_faults
+    shown, signed = (ONE, ONE * 101 // 100) if buys else (2_500 * 10**6, 2_475 * 10**6)
+    text = f"drifted: its book {'takes' if buys else 'gives'} {shown}, it signed {signed}, in its own favour"
+    assert fault == FaultTold(wall_ms(), FirmFault.DRIFTED, WETH, USDC, text)
 
 
 async def test_each_fault_is_a_line_in_the_log_and_a_flood_of_them_is_not(autojump_clock: MockClock) -> None:

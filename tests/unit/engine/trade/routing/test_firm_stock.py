@@ -11,9 +11,17 @@ import trio.lowlevel
 from trio.testing import MockClock
 
 from cambist.config.errors import NoRoute, RateLimited
-from cambist.engine.host.admission.budgets import PPM, STOCK, Stake
+from cambist.engine.host.admission.budgets import PPM, STOCK, STOCK_RESERVED, Stake
+from cambist.engine.host.admission.ledger import Charge, Lack, Ledger
 from cambist.engine.trade.routing.firm.firm_parts import HeldQuote
-from cambist.engine.trade.routing.firm.stock import Claimant, QuoteCauser, causer_of, part_of
+from cambist.engine.trade.routing.firm.stock import (
+    Claimant,
+    QuoteCauser,
+    StockClaim,
+    StockShares,
+    causer_of,
+    part_of,
+)
 from cambist.feeds.firm.firm_check import FirmFault
 from support.makers.firm_books import DAI, USDC, WETH
 from support.makers.timed_makers import HANGING, ONE, USER, Maker, Timed, makers_of, wall_ms
@@ -112,6 +120,7 @@ async def test_a_request_of_more_than_a_network_may_have_is_not_sent(autojump_cl
     with pytest.raises(RateLimited):
         await sell(stage, of(1), 13 * ONE)
     assert stage.clients["alpha"].amounts == []
+    assert stage.health["alpha"].outcomes == {}
     assert await sell(stage, of(1, SIGNED), 25 * ONE) == ["alpha"]
 
 
@@ -211,6 +220,70 @@ async def test_a_refusal_that_our_callers_explain_teaches_nothing(autojump_clock
     with pytest.raises(NoRoute):
         await sell(stage, None, 40 * ONE)
     assert len(stage.bounds) == 1
+
+
+def claimed(
+    stock: StockShares, part_ppm: int, claimant: Claimant | None = None, token: bytes = USDC, now_ms: int = 0
+) -> StockClaim:
+    claim = stock.claim(claimant, "alpha", token, part_ppm, now_ms)
+    assert isinstance(claim, StockClaim)
+    return claim
+
+
+def test_a_claim_lasts_through_the_last_second_of_its_quote() -> None:
+    stock = StockShares(Ledger(), 1)
+    for part, expiry_s in ((7, 20), (8, 10), (9, 10)):
+        stock.keep(claimed(stock, part), expiry_s)
+    assert stock.reserved("alpha", USDC, 10_999) == (7 + 8 + 9, 20)
+    assert stock.reserved("alpha", USDC, 11_000) == (7, 20)
+    assert stock.reserved("alpha", USDC, 20_999) == (7, 20)
+    assert stock.reserved("alpha", USDC, 21_000) == (0, 0)
+
+
+def test_room_returns_right_after_the_last_second_of_a_quote() -> None:
+    stock = StockShares(Ledger(), 1)
+    for network, part in ((1, PPM // 4), (2, PPM // 8)):
+        stock.keep(claimed(stock, part, of(network, (Stake.CONSENT,), bytes([network]) * 20)), 10)
+    third = of(3, (Stake.CONSENT,))
+    assert isinstance(stock.claim(third, "alpha", USDC, 1, 10_999), Lack)
+    assert isinstance(stock.claim(third, "alpha", USDC, 1, 11_000), StockClaim)
+
+
+def test_the_greatest_reserved_part_of_each_maker_is_told_by_stake() -> None:
+    stock = StockShares(Ledger(), 1)
+    assert stock.greatest(0) == {}
+    stock.keep(claimed(stock, 3, of(1)), 10)
+    stock.keep(claimed(stock, 5, of(1, ALLOWED)), 10)
+    stock.keep(claimed(stock, 6, None, DAI), 10)
+    stock.keep(claimed(stock, 4, of(1, SIGNED), DAI), 10)
+    assert stock.greatest(10_999) == {"alpha": {"all": 10, "nothing": 3, "allowance": 5, "consent": 4}}
+    assert stock.greatest(11_000) == {}
+
+
+def test_a_request_under_way_reserves_a_part_without_an_end_and_never_none() -> None:
+    stock = StockShares(Ledger(), 1)
+    first = claimed(stock, 0)
+    assert stock.reserved("alpha", USDC, 0) == (1, 0)
+    claimed(stock, 1)
+    assert stock.reserved("alpha", USDC, 0) == (2, 0)
+    stock.drop(first)
+    assert stock.reserved("alpha", USDC, 0) == (1, 0)
+
+
+def test_who_has_no_stake_at_all_has_no_room() -> None:
+    found = StockShares(Ledger(), 1).claim(of(1, ()), "alpha", USDC, 7, 0)
+    assert found == Lack(Charge(STOCK_RESERVED, (1, "alpha", USDC), 7), 0)
+
+
+def test_the_wait_is_until_the_first_quote_has_expired_and_a_second_at_least() -> None:
+    stock, now_s = StockShares(Ledger(), 1), 1_795_000_000
+    assert stock.next_end_s(1_000 * now_s) == 1
+    for end_s in (20, 10):
+        stock.keep(claimed(stock, 1), now_s + end_s)
+    waits = [(0, 11), (999, 11), (1_000, 10), (9_999, 2), (10_000, 1), (12_000, 1)]
+    assert [stock.next_end_s(1_000 * now_s + after_ms) for after_ms, _ in waits] == [
+        wait for _, wait in waits
+    ]
 
 
 def test_outcomes_belong_to_the_key_or_network_and_to_the_trader_of_the_venues_own_fills() -> None:
