@@ -384,7 +384,7 @@ async def main(plan: SiegePlan) -> dict[str, dict[str, int]]:
             besieger = Besieger(plan, wallets, far)
             for number in range(CONNECTIONS):
                 address = NETWORKS[number % len(NETWORKS)]
-                run = partial(attack, dials=number // len(NETWORKS) % 2 == 1)
+                run = partial(attack, dials=number % 2 == 1)
                 nursery.start_soon(run, besieger, next(names), address, counts)
             for address in NETWORKS:
                 for _ in range(STREAMS_EACH):

@@ -27,6 +27,8 @@ ONE = 10**18
 PACE_S, BRIDGED_PACE_S = 2.0, 10.0
 """Seconds from the begin of one act of a trader to that of its next; bridges take some seconds."""
 LOOK_S = 0.5
+PLAIN_ADDRESS, BRIDGING_ADDRESS = "127.0.1.1", "127.0.2.1"
+"""Addresses of the traders that do not use `cambist.client`."""
 ENDS = {"COMPLETED", "FAILED", "EXPIRED", "CANCELLED", "REFUNDED"}
 ACT_S = PATIENCE_S
 """Bound of one act."""
@@ -68,9 +70,15 @@ class Traders:
     """
 
     def __init__(
-        self, venue: Venue, chain: Chain, web: httpx.AsyncClient, tokens: dict[str, str], keys: Sequence[str]
+        self,
+        venue: Venue,
+        chain: Chain,
+        webs: Sequence[httpx.AsyncClient],
+        tokens: dict[str, str],
+        keys: Sequence[str],
     ) -> None:
-        self._venue, self._chain, self._web = venue, chain, web
+        self._venue, self._chain = venue, chain
+        self._plain_web, self._bridging_web = webs
         self._tokens = tokens
         self._swapper, self._plain, self._owner, self._maker = keys
         self.kinds: dict[str, Callable[[], Awaitable[None]]] = {
@@ -90,10 +98,11 @@ class Traders:
         """Traders at a venue and a node of its chain."""
         async with (
             Venue.open(url, CHAIN_ID, rpc=node) as venue,
-            httpx.AsyncClient(base_url=url, timeout=ACT_S) as web,
+            _web(url, PLAIN_ADDRESS) as plain,
+            _web(url, BRIDGING_ADDRESS) as bridging,
             AnvilChain.open(CHAIN_ID, NodeSettings(urls=(node,)), known_errors()) as chain,
         ):
-            yield cls(venue, chain, web, tokens, keys)
+            yield cls(venue, chain, (plain, bridging), tokens, keys)
 
     async def trade(self, seconds: float) -> dict[str, Acts]:
         """Have each kind of act done every few seconds, for so long; their outcomes."""
@@ -134,12 +143,12 @@ class Traders:
             "amount": str(ONE // 50), "side": "SELL", "network": CHAIN_ID, "version": "6.2",
             "userAddress": f"0x{user.address.hex()}",
         }  # fmt: skip
-        route = (await self._asked("GET", "/prices", params=query))["priceRoute"]
+        route = (await _asked(self._plain_web, "GET", "/prices", params=query))["priceRoute"]
         body = pair | {
             "srcAmount": route["srcAmount"], "slippage": 300, "priceRoute": route,
             "userAddress": f"0x{user.address.hex()}",
         }  # fmt: skip
-        built = await self._asked("POST", f"/transactions/{CHAIN_ID}", json=body)
+        built = await _asked(self._plain_web, "POST", f"/transactions/{CHAIN_ID}", json=body)
         to, data = parse_hex(built["to"], "to"), parse_hex(built["data"], "data")
         await transact(self._chain, user, to, data, value_wei=int(built["value"]))
 
@@ -156,24 +165,34 @@ class Traders:
             "destToken": self._tokens["WETH"], "srcDecimals": 8, "destDecimals": 18, "side": "SELL",
             "amount": str(10**5), "mode": "DELTA", "includeBridges": "cctp",
         }  # fmt: skip
-        route = (await self._asked("GET", "/v2/quote", params=wish))["delta"]["route"]
+        route = (await _asked(self._bridging_web, "GET", "/v2/quote", params=wish))["delta"]["route"]
         sold = {"route": route, "owner": to_checksum(user.address), "slippage": 300}
-        built = await self._asked(
-            "POST", "/v2/delta/orders/build", json=sold | {"deadline": int(time.time()) + 3_600}
+        built = await _asked(
+            self._bridging_web,
+            "POST",
+            "/v2/delta/orders/build",
+            json=sold | {"deadline": int(time.time()) + 3_600},
         )
         signature = to_hex(to_compact64(*user.sign(parse_hex(built["orderHash"], "orderHash"))))
         sent = {"chainId": CHAIN_ID, "order": built["toSign"]["value"], "signature": signature}
-        record = await self._asked("POST", "/v2/delta/orders", json=sent | {"partner": "anon"})
+        record = await _asked(self._bridging_web, "POST", "/v2/delta/orders", json=sent | {"partner": "anon"})
         while record["status"] not in ENDS:
             await trio.sleep(LOOK_S)
-            record = await self._asked("GET", f"/v2/delta/orders/{record['id']}")
+            record = await _asked(self._bridging_web, "GET", f"/v2/delta/orders/{record['id']}")
         assert (record["status"], record["output"]["token"]) == ("COMPLETED", self._tokens["WETH"]), record
 
     async def otc_post(self) -> None:
         post = await self._venue.otc("WETH", "USDC", "0.01", key=self._maker, price=9_000, life_s=120)
         assert post.state is OtcState.PENDING, post
 
-    async def _asked(self, method: str, path: str, **more: Any) -> Any:
-        answer = await self._web.request(method, path, **more)
-        assert answer.status_code == 200, answer.text
-        return answer.json()
+
+def _web(url: str, address: str) -> httpx.AsyncClient:
+    """A client at an address of its own, and so with a rate of its own."""
+    transport = httpx.AsyncHTTPTransport(local_address=address)
+    return httpx.AsyncClient(base_url=url, timeout=ACT_S, transport=transport)
+
+
+async def _asked(web: httpx.AsyncClient, method: str, path: str, **more: Any) -> Any:
+    answer = await web.request(method, path, **more)
+    assert answer.status_code == 200, answer.text
+    return answer.json()
