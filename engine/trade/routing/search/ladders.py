@@ -280,8 +280,8 @@ class MergedLadder:
         for maker in taken.keys() - makers:
             left += order.ladders[maker].sums[self._fixed][taken.pop(maker)]
         while True:  # the amounts of excluded makers come from the segments after
-            # `reaches` sorts further levels into the very lists `owners` and `fixed_before`. Beyond the depth,
-            # the makers of all levels that are left have too little, and so do the given ones.
+            # `reaches` sorts further levels into the very lists `owners` and `fixed_before`. Beyond the
+            # depth, the makers of all levels that are left have too little, and so do the given ones.
             if segment == len(owners) and not self.reaches(fixed_before[-1] + left):
                 return None
             maker = owners[segment]
