@@ -6,7 +6,7 @@ from cambist.crypto.keccak import keccak256
 from cambist.crypto.secp256k1 import SigningKey
 
 NETWORKS = [f"127.{number}.0.1" for number in range(11, 19)]
-"""Source addresses of the besiegers, each of a network of its own. Honest ones come from 127.0.0 to 127.0.2."""
+"""Source addresses of the besiegers, each of a network of its own. Honest ones: 127.0.0 to 127.0.2."""
 CONNECTIONS = 64
 WALLETS = 300
 
