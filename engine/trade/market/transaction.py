@@ -295,7 +295,7 @@ async def _signed(
             limit=ticket.limit,
             held=swap.quotes,
             claimant=claimant,
-            key=leave.asker.name if leave.asker.has_key else "",
+            account=leave.asker.name if leave.asker.has_key else "",
         )
     finally:
         unfilled.end(swap)

@@ -54,6 +54,17 @@ _SLACK_GAS = 100_000  # for tokens that come to the arrival after the estimate: 
 _log = structlog.get_logger("cambist.venue")
 
 
+class WantedSwap(Struct, frozen=True):
+    """Swap of an arrival.
+
+    Attributes:
+        owner: owner of the order, who has signed the terms, 20 bytes.
+    """
+
+    terms: ArrivalTerms
+    owner: bytes
+
+
 class _SwapErrand(Struct):
     """State of one arrival: the time of its next look, the length of its pauses, and the reason why it waits.
 
@@ -67,6 +78,7 @@ class _SwapErrand(Struct):
     """
 
     terms: ArrivalTerms
+    owner: bytes
     due_s: float
     pause_s: float
     tries: dict[str, int]
@@ -112,12 +124,13 @@ class ArrivalSwaps:
         """Return the number of waiting arrivals, and the counters since the start."""
         return ArrivalStatistics(len(self._errands), self._swaps, self._pay_outs, self._failed)
 
-    def want(self, wanted: Mapping[bytes, ArrivalTerms]) -> None:
+    def want(self, wanted: Mapping[bytes, WantedSwap]) -> None:
         """Set the arrivals to be swapped, by their accounts, and forget all other arrivals."""
         fresh = wanted.keys() - self._errands.keys()
         self._errands = {
-            account: self._errands.get(account) or _SwapErrand(terms, 0.0, ARRIVAL_PAUSE_S, {})
-            for account, terms in wanted.items()
+            account: self._errands.get(account)
+            or _SwapErrand(swap.terms, swap.owner, 0.0, ARRIVAL_PAUSE_S, {})
+            for account, swap in wanted.items()
         }
         if fresh:
             self._wake.set()
@@ -210,7 +223,10 @@ class ArrivalSwaps:
         plan = served.pathfinder.find(wanted)
         if plan is None:
             raise ChainError("no live books lead to the wanted token")
-        route = await served.desk.fill(plan, wanted, user=terms.beneficiary, limit=terms.least)
+        # The owner has signed the swap; its beneficiary was only named, and knows nothing of the quotes.
+        route = await served.desk.fill(
+            plan, wanted, user=terms.beneficiary, limit=terms.least, account=errand.owner
+        )
         gas_max = min(ARRIVAL_SWAP_GAS_MAX, self._place.gas_max)
         call = self._call(swap_call(terms, route, served), gas_max)
         # By the estimate: a contract that acts otherwise once the call is mined wastes no more than that.

@@ -31,7 +31,7 @@ from ..bridging.bridged_orders import BridgedOrders
 from ..bridging.log_windows import window
 from ..orders.transfers import TransferKey, key_of
 from .arrival_ends import ArrivedTransfer, arrived_in, ended_by
-from .arrival_swaps import ArrivalSwaps
+from .arrival_swaps import ArrivalSwaps, WantedSwap
 
 _log = structlog.get_logger("cambist.venue")
 _EVENTS = (ARRIVAL_SWAPPED, ARRIVAL_PAID_OUT)
@@ -83,7 +83,9 @@ class ArrivalWatch(BridgeRounds):
 
     def _note(self, waiting: Sequence[ArrivedTransfer]) -> None:
         """Pass the waiting arrivals to the swapper, raise alarms for late arrivals, and forget all others."""
-        self._swapper.want({arrived.account: arrived.terms for arrived in waiting})
+        self._swapper.want(
+            {arrived.account: WantedSwap(arrived.terms, arrived.order.row.owner) for arrived in waiting}
+        )
         keys = {key_of(arrived.end) for arrived in waiting}
         self._after = {key: height for key, height in self._after.items() if key in keys}
         self._late &= keys

@@ -42,7 +42,7 @@ Choice: The taker of firm quotes is `RfqExecutor`, which only Router and Delta m
 """
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 import trio
@@ -165,7 +165,7 @@ class FirmDesk:
         limit: int,
         held: list[HeldQuote] | None = None,
         claimant: Claimant | None = None,
-        key: str = "",
+        account: Hashable = "",
     ) -> FirmRoute:
         """Obtain signed quotes for a plan, from its makers or from replacements, and return the route.
 
@@ -176,7 +176,8 @@ class FirmDesk:
             limit: least destination amount (SELL) or greatest source amount (BUY), raw units before fees.
             held: list to which the desk adds every signed quote, used or not, and every unanswered request.
             claimant: whose share of the makers' stock the quotes reserve; None if they count towards none.
-            key: name of the caller's API key, to which the outcomes belong; empty without a key.
+            account: to which the outcomes belong: the name of the caller's API key, or the owner for whom
+                the venue itself fills; empty without either.
 
         Returns:
             A route whose amounts the execution reproduces to the unit.
@@ -186,7 +187,7 @@ class FirmDesk:
             RateLimited: likewise, and a maker was not asked since the claimant has no share left.
             ServiceUnavailable: the chain does not answer.
         """
-        filling = _Filling(self, wanted, user, limit, [] if held is None else held, claimant, key)
+        filling = _Filling(self, wanted, user, limit, [] if held is None else held, claimant, account)
         self._begun += 1
         self._under_way += 1
         try:
@@ -218,12 +219,12 @@ class _Filling:
         limit: int,
         held: list[HeldQuote],
         claimant: Claimant | None,
-        key: str,
+        account: Hashable,
     ) -> None:
         self._desk = desk
         self._held = held
         self._claimant = claimant
-        self._causer = causer_of(claimant, key, user)
+        self._causer = causer_of(claimant, account, user)
         self._lack: Lack | None = None
         self._is_over = False
         self._wanted = wanted

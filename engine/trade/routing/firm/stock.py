@@ -48,7 +48,7 @@ class QuoteCauser(Struct, frozen=True):
     """Account to which the outcome of a request for a firm quote belongs.
 
     Attributes:
-        account: the caller's API key or network; the trader, if the venue itself fills an order.
+        account: the caller's API key or network; the owner, if the venue itself fills an order.
         is_shown: whether the caller has a key, or the user's signature or earlier fill.
     """
 
@@ -56,18 +56,18 @@ class QuoteCauser(Struct, frozen=True):
     is_shown: bool
 
 
-def causer_of(claimant: Claimant | None, key: str, user: bytes) -> QuoteCauser:
+def causer_of(claimant: Claimant | None, account: Hashable, user: bytes) -> QuoteCauser:
     """Find the account to which the outcomes of a swap's requests belong: never a user that is only named.
 
     A key's holder answers for the users that its requests name.
 
     Args:
         claimant: the caller without a key; None for one with a key, and for the venue itself.
-        key: name of the caller's API key; empty for a caller without a key, and for the venue itself.
+        account: name of the caller's API key, or the owner for whom the venue itself fills; empty for neither.
         user: the user for whom the quotes are requested, 20 bytes.
     """
     if claimant is None:
-        return QuoteCauser(key or user, is_shown=True)
+        return QuoteCauser(account or user, is_shown=True)
     return QuoteCauser(claimant.network, Stake.CONSENT in claimant.stakes)
 
 

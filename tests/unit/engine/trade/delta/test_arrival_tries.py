@@ -29,15 +29,16 @@ from cambist.config.timeouts import ARRIVAL_LOOK_S, ARRIVAL_PAUSE_S, ARRIVAL_PAU
 from cambist.engine.chain.port import EthCall
 from cambist.engine.chain.relay.relayer import IntentOutcome
 from cambist.engine.store.rows import IntentState
-from cambist.engine.trade.delta.arriving.arrival_swaps import ArrivalSwaps
+from cambist.engine.trade.delta.arriving.arrival_swaps import ArrivalSwaps, WantedSwap
 from cambist.engine.trade.delta.arriving.swap_calls import swap_call
 from cambist.engine.trade.routing.firm.firm_route import FilledHop, FirmRoute, SignedFill
 from cambist.engine.trade.routing.search.plan import SwapRequest
 
-ACCOUNT, ALICE, USDC, DAI, MAKER, ARRIVALS, EXECUTOR, RFQ, RELAYER, WETH = (
-    bytes([number]) * 20 for number in range(0xA1, 0xAB)
+ACCOUNT, ALICE, USDC, DAI, MAKER, ARRIVALS, EXECUTOR, RFQ, RELAYER, WETH, OWNER = (
+    bytes([number]) * 20 for number in range(0xA1, 0xAC)
 )
 TERMS = ArrivalTerms(ALICE, USDC, DAI, 1, 1_800_003_600, bytes(32))
+WANTED = WantedSwap(TERMS, OWNER)
 ORDER = RfqOrder(7, TERMS.until, DAI, USDC, MAKER, EXECUTOR, 5, 5)
 ROUTE = FirmRoute(
     Side.SELL, 5, 5, (FilledHop(USDC, DAI, 0, 0, (SignedFill("zoe", ORDER, bytes(65)),)),), TERMS.until
@@ -73,6 +74,7 @@ class Tried:
         late_s: int = -3_600,
     ) -> None:
         self.asked: list[SwapRequest] = []
+        self.filled: list[dict[str, Any]] = []
         self.looked: list[str] = []
         self.sent: dict[str, Sent] = {}
         self._end, self._error = end or (IntentState.PENDING, None), error
@@ -84,7 +86,7 @@ class Tried:
                 balance=_answer(native),
                 estimate_gas=_answer(estimate),
             ),
-            desk=SimpleNamespace(fill=_answer(ROUTE), wall_ms=lambda: 0),
+            desk=SimpleNamespace(fill=self._fill, wall_ms=lambda: 0),
             pathfinder=SimpleNamespace(find=self._find),
             gas=SimpleNamespace(gas_price_wei=1),
             barred=lambda *_, **__: frozenset(),
@@ -101,6 +103,11 @@ class Tried:
     def _find(self, wanted: SwapRequest) -> str | None:
         self.asked.append(wanted)
         return None if "zoe" in wanted.without else "a plan"
+
+    async def _fill(self, _plan: str, _wanted: SwapRequest, **more: Any) -> FirmRoute:
+        await trio.lowlevel.checkpoint()
+        self.filled.append(more)
+        return ROUTE
 
     @staticmethod
     def _tokens(addresses: tuple[bytes, ...]) -> Mapping[bytes, Any]:
@@ -124,7 +131,7 @@ class Tried:
 
     async def wanted(self, seconds: float) -> list[Sent]:
         """Have an arrival swapped for so long; what was handed in, in order."""
-        self.swaps.want({ACCOUNT: TERMS})
+        self.swaps.want({ACCOUNT: WANTED})
         with trio.move_on_after(seconds):
             await self.swaps.run()
         return [*self.sent.values()]
@@ -145,7 +152,7 @@ async def test_an_arrival_is_swapped_at_once_though_no_other_was_wanted_before(
     async with trio.open_nursery() as nursery:
         await nursery.start(tried.swaps.run)
         await trio.sleep(60)
-        tried.swaps.want({ACCOUNT: TERMS})
+        tried.swaps.want({ACCOUNT: WANTED})
         await trio.sleep(1)
         nursery.cancel_scope.cancel()
     assert len(tried.sent) == 1
@@ -288,7 +295,7 @@ async def test_each_arrival_is_looked_at_when_it_is_due(autojump_clock: MockCloc
         return await fill(*given, **named)
 
     tried.served.desk.fill = fills_one
-    tried.swaps.want({ACCOUNT: TERMS, other: replace(TERMS, beneficiary=MAKER)})
+    tried.swaps.want({ACCOUNT: WANTED, other: WantedSwap(replace(TERMS, beneficiary=MAKER), OWNER)})
     with trio.move_on_after(4 * ARRIVAL_LOOK_S - 1):
         await tried.swaps.run()
     assert trio.current_time() - began_s == pytest.approx(4 * ARRIVAL_LOOK_S - 1)
@@ -327,3 +334,11 @@ async def test_a_node_without_a_latest_block_delays_an_arrival(autojump_clock: M
     assert tried.swaps.statistics().failed == 0
     tried.served.chain.block = block
     assert len(await tried.wanted(2 * ARRIVAL_LOOK_S)) == 1
+
+
+async def test_outcomes_of_quotes_are_the_owners_who_signed_and_not_the_beneficiarys(
+    autojump_clock: MockClock,
+) -> None:
+    tried = Tried(None)
+    await tried.wanted(1)
+    assert tried.filled == [{"user": TERMS.beneficiary, "limit": TERMS.least, "account": OWNER}]
