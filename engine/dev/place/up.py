@@ -216,8 +216,8 @@ def up_layout(near: RunningChain, far: RunningChain, bridge_url: str, ports: Map
             name: MakerPlan(
                 pairs=tuple(pairs),
                 prices=_prices(pairs),
-                far_pairs=tuple(far := _QUOTED_FAR.get(name, {})),
-                far_prices=_prices(far),
+                far_pairs=tuple(there := _QUOTED_FAR.get(name, {})),
+                far_prices=_prices(there),
                 is_streaming=name == "alpha",
             )
             for name, pairs in _QUOTED.items()

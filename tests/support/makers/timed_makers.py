@@ -224,10 +224,10 @@ class Timed:
         return plan, wanted
 
     async def sell(
-        self, dest: bytes = USDC, amount: int = ONE, *, limit: int = 0, key: str = "", **more: Any
+        self, dest: bytes = USDC, amount: int = ONE, *, limit: int = 0, account: str = "", **more: Any
     ) -> FirmRoute:
         """Have a sale of WETH signed."""
-        return await self.desk.fill(*self.plan(dest, amount, **more), user=USER, limit=limit, key=key)
+        return await self.desk.fill(*self.plan(dest, amount, **more), user=USER, limit=limit, account=account)
 
     async def sell_usdc(self, amount: int) -> FirmRoute:
         """Have a sale of USDC for WETH signed."""

@@ -63,7 +63,7 @@ def causer_of(claimant: Claimant | None, account: Hashable, user: bytes) -> Quot
 
     Args:
         claimant: the caller without a key; None for one with a key, and for the venue itself.
-        account: name of the caller's API key, or the owner for whom the venue itself fills; empty for neither.
+        account: name of the API key, or the owner for whom the venue itself fills; empty for neither.
         user: the user for whom the quotes are requested, 20 bytes.
     """
     if claimant is None:

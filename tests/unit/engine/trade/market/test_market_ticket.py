@@ -3,6 +3,7 @@
 from typing import Any
 
 import pytest
+from msgspec import Raw
 
 from cambist.codecs.contracts.abi import address_word
 from cambist.codecs.messages.market_messages import TransactionBody
@@ -38,7 +39,7 @@ def a_ticket(side: Side, src_amount: int, dest_amount: int, taxes: Taxes, fee_bp
     """A ticket without slippage."""
     tokens = a_shop().place.tokens.by_address
     body = TransactionBody(
-        price_route=b"{}",  # type: ignore[arg-type] - not read
+        price_route=Raw(b"{}"),  # not read
         src_token="WETH",
         dest_token="USDC",
         user_address=to_checksum(USER),

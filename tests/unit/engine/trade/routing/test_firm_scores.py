@@ -190,7 +190,7 @@ async def test_a_maker_that_does_not_serve_most_callers_that_have_shown_a_stake_
         claimant = None if keys else Claimant(f"network {number}", USER, (Stake.NOTHING,))
         plan, wanted = stage.plan(amount=ONE // 100)
         await stage.desk.fill(
-            plan, wanted, user=USER, limit=0, claimant=claimant, key=f"key {number}" if keys else ""
+            plan, wanted, user=USER, limit=0, claimant=claimant, account=f"key {number}" if keys else ""
         )
     assert stage.rests == ([("all of alpha", 1_000 * MAKER_UNSERVING_S)] if keys else [])
 
