@@ -17,6 +17,7 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
+from msgspec.structs import replace
 from rich.console import Console
 from rich.table import Table
 
@@ -62,7 +63,6 @@ RESULTS = ROOT / "bench" / "results" / "latest.json"
 PARTS = ("operations", "loads", "others")
 JUDGED = PARTS[:2]
 QUICK_LAPS = 60  # of the gate: many and short, so that some are undisturbed however busy the machine is
-QUICK_TRIES = 3  # a budget counts as kept if one of so many measurements keeps it
 
 LOADS = {
     "Outbound firm client": load_firm_client,
@@ -146,19 +146,11 @@ def run_operations(
     console: Console, *, quick: bool, laps: int
 ) -> tuple[dict[str, dict[int, float]], list[Verdict]]:
     """Measure the operations that have budgets, and judge their times; return times and verdicts."""
-    budgets = [budget for budget in read_budgets() if budget.quick or not quick]
+    budgets = read_budgets()
+    if quick:
+        budgets = [replace(one, must=one.quick_must or one.must) for one in budgets if one.quick]
     seconds = measure(budgets, QUICK_LAPS, SHORT) if quick else measure([], laps, LONG)
     verdicts = judge(budgets, seconds)
-    for _ in range(QUICK_TRIES - 1 if quick else 0):
-        # Code that is too slow is so each time; a neighbour on the same core comes and goes.
-        again = [verdict.budget for verdict in verdicts if not verdict.kept]
-        if not again:
-            break
-        console.print(f"measured again: {', '.join(budget.bench for budget in again)}")
-        repeated = measure(again, QUICK_LAPS, SHORT)
-        seconds |= repeated
-        found = {verdict.budget.what: verdict for verdict in judge(again, repeated)}
-        verdicts = [found.get(verdict.budget.what, verdict) for verdict in verdicts]
     console.print(operations_table(seconds))
     console.print(verdicts_table(verdicts))
     return seconds, verdicts
