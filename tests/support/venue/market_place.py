@@ -230,9 +230,9 @@ class WillingDesk:
         limit: int,
         held: list[HeldQuote],
         claimant: Claimant | None,
-        key: str,
+        account: str,
     ) -> FirmRoute:
-        assert bool(key) == (claimant is None), "a caller has a key, or takes a share"
+        assert bool(account) == (claimant is None), "a caller has a key, or takes a share"
         self.claimants.append(claimant)
         self.asked.append((plan, wanted, user, limit))
         if self.is_silent:
