@@ -201,7 +201,7 @@ async def test_what_changes_nothing_is_ignored(tmp_path: Path) -> None:
     in any case."""
     unchanged = (
         "utm_source=x", "utm_source=%zz", "+a=1&a=2", "userAddress=", "partner=", "maxImpact=", "side=sell",
-        "side=", "Amount=5", "=", "+&&",
+        "side=", "amounts=5", "=", "+&&",
     )  # fmt: skip
     async with running_venue(tmp_path, **OPTIONS) as venue:
         for path in ("/v2/quote", "/prices"):
@@ -211,6 +211,8 @@ async def test_what_changes_nothing_is_ignored(tmp_path: Path) -> None:
                 for slash in ("", "/"):
                     target = f"{path}{slash}?{changed(path, query, change)}"
                     assert amounts(await venue.ask("GET", target)) == was, target
+            misspelt = await venue.ask("GET", f"{path}?{urlencode(query)}&Amount=5")
+            assert (misspelt.status, b"expected the spelling amount" in misspelt.body) == (400, True)
             escaped = urlencode(query).replace("amount", "%61moun%74").replace("0x", "%30x")
             assert amounts(await venue.ask("GET", f"{path}?{escaped}")) == was
 
