@@ -160,7 +160,10 @@ async def test_token_lists_of_older_clients(tmp_path: Path) -> None:
 async def test_tokens_have_names_pictures_and_categories(tmp_path: Path) -> None:
     """The members that the newest public SDK reads."""
     path = f"/fiat/tokens/{CHAIN_ID}"
-    async with running_venue(tmp_path) as venue, httpx.AsyncClient(base_url=venue.url, timeout=PATIENCE_S) as client:
+    async with (
+        running_venue(tmp_path) as venue,
+        httpx.AsyncClient(base_url=venue.url, timeout=PATIENCE_S) as client,
+    ):
         listed = {entry["symbol"]: entry for entry in (await client.get(path)).json()["tokens"]}
         members = {"chainId", "name", "symbol", "address", "decimals", "sources", "categories"}
         assert all(entry.keys() == members | ({"logoURI"} & entry.keys()) for entry in listed.values())
