@@ -27,13 +27,13 @@ async def answered(stream: trio.SocketStream, count: int) -> list[int]:
 
 async def is_unread(served: Served, stream: trio.SocketStream) -> bool:
     """Whether a connection gets no answer while another address is served."""
+    received: list[bytes] = []
+
+    async def read() -> None:
+        received.append(await stream.receive_some(1))
+
     with trio.CancelScope() as scope:
         async with trio.open_nursery() as nursery:
-            received: list[bytes] = []
-
-            async def read() -> None:
-                received.append(await stream.receive_some(1))
-
             nursery.start_soon(read)
             async with await served.connect_from("127.0.0.2") as other:
                 for _ in range(20):
