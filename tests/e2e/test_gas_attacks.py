@@ -48,9 +48,16 @@ async def test_what_does_not_carry_its_gas_is_settled_up_to_a_subsidy_and_then_w
     async with a_resting_story(world, tmp_path, BOOKS, policy=POOR) as resting:
         story, before = resting.story, await mined(world)
         records = [await small(story, 24 * USDC // 10) for _ in range(6)]
-        settled = sum([await until_decided(story, record) for record in records])
+        for record in records:
+            await until_decided(story, record)
+
+        async def counts() -> tuple[int, int]:
+            ends = [(await story.record(record["id"]))["status"] for record in records]
+            return ends.count("COMPLETED"), await mined(world) - before
+
+        # An order that waited may still be settled: less gas was used than had been charged for the others.
+        settled, _ = await until_found(counts, lambda found: found[0] == found[1])
         assert 1 <= settled <= 4, "a million units of gas"
-        assert await mined(world) - before == settled
         await story.completed(await world.a_delta_order())
 
 
@@ -67,12 +74,11 @@ async def test_a_gain_that_an_agent_pays_to_its_owner_covers_no_more_than_a_boun
         await story.becomes(record, "COMPLETED")
 
 
-async def until_decided(story: DeltaStory, record: Record) -> bool:
-    """Wait until an order is settled, or waits because its gas is not carried; whether it is settled."""
+async def until_decided(story: DeltaStory, record: Record) -> None:
+    """Wait until an order is settled, or waits because its gas is not carried."""
 
     async def now() -> tuple[str, bool]:
         reasons = await story.reasons(record)
         return (await story.record(record["id"]))["status"], "gasNotCarried" in reasons
 
-    status, _ = await until_found(now, lambda found: found[0] == "COMPLETED" or found[1])
-    return status == "COMPLETED"
+    await until_found(now, lambda found: found[0] == "COMPLETED" or found[1])
