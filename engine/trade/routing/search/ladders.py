@@ -323,6 +323,10 @@ class MergedLadder:
                 best, filled_best = maker, filled
         return [(best, amount, filled_best)] if filled_best else None
 
+    def has_at_best(self, amount: int) -> bool:
+        """Whether the best level alone holds an amount, raw units of the token that the swap fixes."""
+        return amount * self.fixed_unit <= self.fixed_before[1]
+
     def reaches(self, wanted: int) -> bool:
         """Whether the makers' books together hold an amount; the call sorts price levels up to that amount.
 

@@ -356,6 +356,9 @@ class Search:
             filled = self._chain(lane, amount, choose, than)
             if filled is not None and (than is None or filled[0] > than):
                 best, than = filled, filled[0]
+                # Where the best level of each hop holds all, no other maker alone brings more.
+                if all(map(MergedLadder.has_at_best, lane.ladders, filled[1][0].amounts)):
+                    break
         return best
 
     def _chain(self, lane: Lane, amount: int, choose: Choose, than: int | None) -> FilledAmount | None:

@@ -126,10 +126,14 @@ def test_a_path_that_falls_behind_on_a_hop_is_filled_no_further(monkeypatch: pyt
     assert filled == {"split_after_gas": 2}
 
 
-def test_makers_alone_are_asked_no_further_than_they_may_bring_more(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize(("amount", "times"), [(10 * ONE[WETH], 0), (10 * ONE[WETH] + 1, 1)])
+def test_makers_alone_are_asked_no_further_than_they_may_bring_more(
+    amount: int, times: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """None is asked for what the best level of each hop holds."""
     asked = counted(monkeypatch, MergedLadder, "best_single")
-    assert _find(SwapRequest(WETH, DAI, ONE[WETH], Side.SELL), ALPHA, USDC_DAI) is not None
-    assert asked == {"best_single": 1}
+    assert _find(SwapRequest(WETH, DAI, amount, Side.SELL), ALPHA, USDC_DAI) is not None
+    assert asked == {"best_single": times}
 
 
 def test_makers_share_where_one_alone_brings_no_more() -> None:
