@@ -24,7 +24,6 @@ class Budget(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         must: limit of the ratio; a higher ratio fails the run.
         stretch: aim for the ratio.
         quick: whether a quick run includes the operation.
-        quick_must: limit in a quick run, on any machine; 0 for `must`.
     """
 
     what: str
@@ -33,7 +32,6 @@ class Budget(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     must: float
     stretch: float
     quick: bool = False
-    quick_must: float = 0.0
 
 
 class LoadBudget(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
