@@ -15,7 +15,7 @@ Choice: The native token's `allowance` is 2^256 - 1. Another token's `allowance`
     none, or the chain has no Router.
 """
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from decimal import Decimal
 from functools import partial
 
@@ -97,6 +97,8 @@ class Resources:
         self._chains = chains
         self._partners, self._tiers = settings.partners, settings.tiers
         self._tokens = {chain_id: encode(_token_list([served])) for chain_id, served in chains.items()}
+        self._fiat_tokens = {chain_id: _fiat_tokens([served]) for chain_id, served in chains.items()}
+        self._all_fiat_tokens = _fiat_tokens(chains.values())
 
     def endpoints(self) -> tuple[Endpoint, ...]:
         """Return the HTTP endpoints of the class as rows of the route table."""
@@ -210,10 +212,11 @@ class Resources:
         return Reply(200, self._tokens[served.chain_id])
 
     def _list_fiat_tokens(self, call: HttpCall) -> Reply:
-        return _fiat_tokens(call, [place_in_path(self._chains, call.parameters[0])])
+        served = place_in_path(self._chains, call.parameters[0])
+        return _of_category(call, self._fiat_tokens[served.chain_id])
 
     def _list_all_fiat_tokens(self, call: HttpCall) -> Reply:
-        return _fiat_tokens(call, self._chains.values())
+        return _of_category(call, self._all_fiat_tokens)
 
     async def _user_tokens(self, call: HttpCall) -> Reply:
         served = place_in_path(self._chains, call.parameters[0])
@@ -367,9 +370,12 @@ def _tokens(chains: Iterable[ServedChain]) -> Iterator[tuple[ServedChain, Listed
             yield served, token
 
 
-def _fiat_tokens(call: HttpCall, chains: Iterable[ServedChain]) -> Reply:
-    """Answer a request for the tokens of some chains, or for those of a category."""
-    category = decode_fiat_tokens_query(call.request.query or b"").category
+def _of_category(call: HttpCall, bodies: Mapping[TokenCategory | None, bytes]) -> Reply:
+    return Reply(200, bodies[decode_fiat_tokens_query(call.request.query or b"").category])
+
+
+def _fiat_tokens(chains: Iterable[ServedChain]) -> dict[TokenCategory | None, bytes]:
+    """Encode the tokens of some chains: all under None, and those of each category."""
     entries = [
         FiatTokenEntry(
             chain_id=served.chain_id,
@@ -382,8 +388,14 @@ def _fiat_tokens(call: HttpCall, chains: Iterable[ServedChain]) -> Reply:
         )
         for served, token in _tokens(chains)
     ]
-    wanted = [entry for entry in entries if category is None or category in entry.categories]
-    return Reply(200, encode(FiatTokenList(tuple(wanted))))
+    return {
+        category: encode(
+            FiatTokenList(
+                tuple(entry for entry in entries if category is None or category in entry.categories)
+            )
+        )
+        for category in (None, *TokenCategory)
+    }
 
 
 def _categories(served: ServedChain, token: ListedToken) -> tuple[TokenCategory, ...]:
