@@ -317,8 +317,8 @@ def _secrets(wanted: UpOptions, layout: Layout, keys: tuple[SigningKey, ...]) ->
 
 def _forget_orders(folder: Path) -> None:
     """Remove the venue's database, whose orders and blocks are of chains that are gone."""
-    for path in (folder / VENUE).glob(f"{FILE_NAME}*"):
-        path.unlink()
+    for suffix in ("", "-wal", "-shm"):
+        (folder / VENUE / f"{FILE_NAME}{suffix}").unlink(missing_ok=True)
 
 
 def _forget_quotes(folder: Path) -> None:
