@@ -309,13 +309,18 @@ class PartnerNotAllowed(RequestError):
 
 
 class RateLimited(RequestError):
-    """The caller sends too many requests (spec 1.25.56 and 1.25.57)."""
+    """The caller sends too many requests (spec 1.25.56 and 1.25.57).
+
+    Attributes:
+        is_over_rate: whether the caller alone has caused the refusal, by requests beyond its own rate.
+    """
 
     status = 429
     messages = ("rate limit exceeded",)
     cause = "rate limit exceeded"
     fix = "back off and retry"
     retry_after_s = 1
+    is_over_rate = False
 
 
 class UnknownApiKey(RequestError):

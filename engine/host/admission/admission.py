@@ -103,6 +103,7 @@ class _Tier:
             return headers
         self.refused += 1
         error = RateLimited(f"retry in {taken.wait_s} s")
+        error.is_over_rate = True
         error.retry_after_s = taken.wait_s
         error.headers = headers
         raise error

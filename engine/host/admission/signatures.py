@@ -94,6 +94,7 @@ class SignatureBudget:
         if taken.wait_s:
             self._units.refused += 1
             error = RateLimited(f"too many wrong signatures: retry in {taken.wait_s} s")
+            error.is_over_rate = True
             error.retry_after_s = taken.wait_s
             raise error
         self._held = count

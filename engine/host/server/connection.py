@@ -1,7 +1,7 @@
 """Serve one connection in a task of its own, with all of HTTP/1.1 that the server offers.
 
     read --events--> answer in order --joined--> write --all written--> read
-                                              --an answer is 429--> write, pause (see `pauses`) --> go on
+                                              --over its rate--> write, pause (see `pauses`) --> go on
       last request, fault, end of input, time-out, drain --> send any last answer, read on a while, close
 
 The task does not read while an answer is unsent, so that a connection holds at most one read, one request and
@@ -354,10 +354,11 @@ class Connection:
         else:
             await self._flush()
             reply = await self._await_reply(route.surface, cast("CoroutineHandler", route.coroutine), call)
-        self._resumes_at = exchange.pauses.after(reply.status, self._client)
         if isinstance(reply, StreamReply):
             await self._answer_stream(route, call, reply, started)
             return
+        if reply.pauses:
+            self._resumes_at = exchange.pauses.begin(self._client)
         keep_alive = self._keep_alive(request)
         self._put(exchange.encode(route.surface, call, reply, started, keep_alive=keep_alive))
         route.durations.add(time.perf_counter() - started)
@@ -448,7 +449,8 @@ class Connection:
             route.check(call)
         except Exception as error:  # noqa: BLE001 - answered, and logged if it is our fault
             refusal = exchange.refusal(route.surface, error, call.request_id)
-            exchange.pauses.after(refusal.status, self._client)  # for the client's next connection
+            if refusal.pauses:
+                exchange.pauses.begin(self._client)  # for the client's next connection
             self._put(exchange.encode(route.surface, call, refusal, started, keep_alive=False))
             return
         await self._flush()

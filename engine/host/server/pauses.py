@@ -1,17 +1,17 @@
 """Pauses: a connection whose request was over its caller's rate is read again a quarter of a second later.
 
-    request --429, no trusted proxy--> answer --SERVER_PAUSE_S--> next request
+    request over its caller's rate, no trusted proxy --> 429 --SERVER_PAUSE_S--> next request
     new connection --its address pauses--> first request after that pause
 
 A refusal costs less than what was refused, and still costs: clients that ask again as fast as they are
 refused would take all of a core, and everybody else would wait in line behind them. A client that waits as
-the answer says, by Retry-After, never meets a pause: it is shorter. A connection of a trusted proxy carries
+the answer says, by Retry-After, never meets a pause: it is shorter. Refusals that others have caused, such as
+of a maker's stock that all callers together reserve, begin no pause. A connection of a trusted proxy carries
 requests of many clients, and does not pause.
 """
 
 import trio
 
-from ....config.errors import RateLimited
 from ....config.timeouts import SERVER_PAUSE_S
 from .addresses import address_share
 
@@ -32,13 +32,9 @@ class Pauses:
         """Number of addresses in memory."""
         return len(self._until)
 
-    def after(self, status: int, client: str) -> float:
-        """End of the pause, on trio's clock, that an answer to a client begins; 0 for none.
-
-        Args:
-            status: status of the answer; 429 begins a pause, unless the client is a trusted proxy.
-        """
-        if status != RateLimited.status or client in self._proxies:
+    def begin(self, client: str) -> float:
+        """Begin a pause of a client; return its end on trio's clock, 0 for a trusted proxy."""
+        if client in self._proxies:
             return 0.0
         now = trio.current_time()
         pauses = self._until
@@ -55,7 +51,10 @@ class Pauses:
         return until if until > trio.current_time() else 0.0
 
     async def over(self, until: float) -> None:
-        """Wait for the end of a pause, or until a shutdown ends all pauses."""
+        """Wait for the end of a pause, or until a shutdown ends all pauses.
+
+        A connection that the reactor hands over once the shutdown has begun does not wait: `end` came before.
+        """
         with trio.move_on_at(until):
             await self._ended.wait()
 

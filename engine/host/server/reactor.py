@@ -297,7 +297,7 @@ class Reactor:
             event = None
             started, self._clock = self._clock, perf_counter()
             route.durations.add(self._clock - started)
-            peer.resumes_at = exchange.pauses.after(reply.status, peer.client)
+            peer.resumes_at = exchange.pauses.begin(peer.client) if reply.pauses else 0.0
             if peer.resumes_at or self._clock >= self._turn_end or size >= _OUTPUT_BYTES_MAX:
                 peer.left_over = True
                 break

@@ -33,6 +33,7 @@ from ....config.errors import (
     InvalidInput,
     MethodNotAllowed,
     PathNotFound,
+    RateLimited,
     RequestError,
     ServiceUnavailable,
     StoreUnavailable,
@@ -77,12 +78,14 @@ class Reply(Struct, gc=False):
     Attributes:
         headers: (lower-case name, value) without framing headers such as content-length, which the encoder
             adds.
+        pauses: whether the client is over its rate, so that its next request is read later (see `pauses`).
     """
 
     status: int
     body: bytes
     headers: tuple[tuple[bytes, bytes], ...] = ()
     content_type: bytes = JSON
+    pauses: bool = False
 
 
 class StreamReply(Struct, kw_only=True):
@@ -188,7 +191,8 @@ class RouteGroup:
         if status == ServiceUnavailable.status and wait_s is None:
             wait_s = ServiceUnavailable.retry_after_s
         headers = ((b"retry-after", b"%d" % wait_s), *error.headers) if wait_s else error.headers
-        return Reply(status, self.encode_error(error, request_id), headers)
+        is_over_rate = isinstance(error, RateLimited) and error.is_over_rate
+        return Reply(status, self.encode_error(error, request_id), headers, pauses=is_over_rate)
 
     def cors_headers(self, request: Request) -> tuple[tuple[bytes, bytes], ...]:
         """CORS headers that let a page of a permitted origin read the answer.

@@ -53,6 +53,12 @@ def limited(call: HttpCall) -> Reply:
     raise RateLimited
 
 
+def over_rate(call: HttpCall) -> Reply:
+    error = RateLimited()
+    error.is_over_rate = True
+    raise error
+
+
 def broken(call: HttpCall) -> Reply:
     raise RuntimeError("the secret of the service")
 
@@ -81,6 +87,7 @@ def a_surface(**options: Any) -> RouteGroup:
     surface.plain("POST", "/echo", echo)
     surface.plain("GET", "/refuse", refuse)
     surface.plain("GET", "/limited", limited)
+    surface.plain("GET", "/over", over_rate)
     surface.plain("GET", "/broken", broken)
     surface.plain("GET", "/wide", wide)
     surface.coroutine("POST", "/slow", slow_echo)

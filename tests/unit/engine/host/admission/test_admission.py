@@ -55,6 +55,7 @@ class TestLimits:
             handler(a_call(now_ms=NOW_MS + 1_000))
         assert refused.value.status == 429
         assert refused.value.retry_after_s == 7
+        assert refused.value.is_over_rate, "its connection pauses"
         assert RateLimited.retry_after_s == 1, "of this error alone"
         assert dict(refused.value.headers) == {
             b"ratelimit-limit": b"2", b"ratelimit-remaining": b"0", b"ratelimit-reset": b"7",

@@ -78,6 +78,7 @@ def test_without_a_unit_nothing_is_looked_at() -> None:
     with pytest.raises(RateLimited) as refused, SignatureBudget(of, "a", NOW_MS):
         pytest.fail("it was let in")
     assert refused.value.retry_after_s == 10
+    assert refused.value.is_over_rate, "its connection pauses"
     with SignatureBudget(of, "b", NOW_MS), SignatureBudget(of, "a", NOW_MS + 10_000):
         pass
     assert (of.spent, of.refused) == (BURST, 1)
