@@ -67,7 +67,7 @@ def a_permit(amount: int = 100, *, deadline_s: int = NOW_MS // 1_000 + 10_000, n
 
 
 def a_place(chain_id: int, chain: OtcChain, *, serves_rfq: bool = True, rfq: bytes = RFQ) -> Any:
-    """What an engine of OTC orders is told of a served chain; no token is listed."""
+    """Served chain of an engine of OTC orders; no token is listed."""
     return SimpleNamespace(
         chain_id=chain_id,
         chain=chain,

@@ -137,7 +137,9 @@ async def test_each_message_is_asked_for_when_it_is_due_and_at_once_when_it_is_n
     assert len(paced.asked) == len(of_one) + len(of_other)
 
 
-async def test_an_attested_message_is_looked_at_as_often_as_its_tries_need(autojump_clock: MockClock) -> None:
+async def test_an_attested_message_is_looked_at_as_often_as_its_tries_need(
+    autojump_clock: MockClock, monkeypatch: pytest.MonkeyPatch
+) -> None:
     paced = PacedCourier(None, signed())
     looked: list[float] = []
     outcome = paced.relayer.outcome
@@ -146,7 +148,7 @@ async def test_an_attested_message_is_looked_at_as_often_as_its_tries_need(autoj
         looked.append(trio.current_time() - paced.began_s)
         return await outcome(effect_key)
 
-    paced.relayer.outcome = noted  # type: ignore[method-assign]
+    monkeypatch.setattr(paced.relayer, "outcome", noted)
     paced.courier.want(WANTED)
     await paced.runs(BRIDGE_ATTEST_S + 3.5 * BRIDGE_RECEIVE_LOOK_S)
     assert paced.times == pytest.approx([0, BRIDGE_ATTEST_S])

@@ -218,7 +218,7 @@ async def test_orders_that_are_followed_no_more_get_one_last_look(autojump_clock
 
 
 async def test_a_quiet_order_rests_until_it_changes_or_is_followed_anew(autojump_clock: MockClock) -> None:
-    """Whoever followed it meanwhile may have left work behind."""
+    """Another process may have followed it meanwhile, and have left work behind."""
     task = rounds_of()
     row = a_delta_order(1, order_hash=ORDER, version=0)  # as an order that is not in memory
     quiet = BridgedOrder(row, PARTIES, (), ())

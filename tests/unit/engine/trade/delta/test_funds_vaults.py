@@ -371,7 +371,9 @@ async def test_the_funds_of_a_settlement_under_way_are_claimed_until_it_has_ende
         assert one.funds.claims.claim([other])
 
 
-async def test_an_order_that_leaves_this_engine_while_its_vault_is_asked_is_forgotten(tmp_path: Path) -> None:
+async def test_an_order_that_leaves_this_engine_while_its_vault_is_asked_is_forgotten(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     async with following(tmp_path) as one:
         row = await one.submit(1, SHARES)
         await one.is_read()
@@ -382,7 +384,7 @@ async def test_an_order_that_leaves_this_engine_while_its_vault_is_asked_is_forg
             one.orders.leave(())
             return found
 
-        one.vaults.worths = leaves  # type: ignore[method-assign]
+        monkeypatch.setattr(one.vaults, "worths", leaves)
         one.vaults.worth[row.order_hash] = worth(ONE)
         one.tell((VAULT, ALICE))
         await until(lambda: one.funds.statistics().orders == 0)

@@ -1,4 +1,4 @@
-"""What becomes of a settlement: of its order, its runners-up, its agent and its owners."""
+"""Results of a settlement for its order, its runners-up, its agent and its owners."""
 
 from pathlib import Path
 from typing import Any

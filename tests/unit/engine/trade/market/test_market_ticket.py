@@ -58,7 +58,7 @@ def a_ticket(side: Side, src_amount: int, dest_amount: int, taxes: Taxes, fee_bp
 
 
 def after(amount: int, *taxes_bps: int) -> int:
-    """What is left of a transfer after these taxes, which round against the owner."""
+    """Amount that is left of a transfer after these taxes, which round against the owner."""
     for bps in taxes_bps:
         amount = amount * (BPS - bps) // BPS
     return amount

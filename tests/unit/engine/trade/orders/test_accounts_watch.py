@@ -377,7 +377,7 @@ async def test_an_account_that_is_forgotten_is_neither_read_nor_paused_any_more(
 
 
 async def test_an_account_that_is_forgotten_while_it_is_read_does_not_rest_when_it_returns(
-    autojump_clock: trio.testing.MockClock, nursery: trio.Nursery
+    autojump_clock: trio.testing.MockClock, nursery: trio.Nursery, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     _, kind = await following(nursery, 1)
     (account,) = accounts_of(1)
@@ -389,7 +389,7 @@ async def test_an_account_that_is_forgotten_while_it_is_read_does_not_rest_when_
         kind.forget(0)
         kind.follow(0, account)
 
-    kind._look = forgets  # type: ignore[method-assign]
+    monkeypatch.setattr(kind, "_look", forgets)
     kind.changed(account)
     await until(lambda: len(kind.looks) == 1)
     assert kind.statistics().apart == 0

@@ -1,4 +1,4 @@
-"""What the desk asks of makers, whom it asks in another's place, and which quotes it takes."""
+"""Requests of the desk to makers, makers that stand in for others, and quotes that the desk takes."""
 
 import pytest
 import trio

@@ -1,4 +1,4 @@
-"""What the chain says of quotes that makers have signed: signatures of contracts, traces, and funds."""
+"""Answers of the chain about quotes that makers have signed: contracts' signatures, traces, and funds."""
 
 from collections.abc import Sequence
 from typing import Any

@@ -68,7 +68,7 @@ class Walk:
         return [way for way in found if all(self._index.between(*step) for step in pairwise(way))]
 
     def score(self, other: int, gas: int) -> Fraction:
-        """What is received, or what is paid below zero, less the gas."""
+        """Amount received, or the amount paid below zero, less the gas."""
         return (other if self._sells else -other) - gas * self._cost
 
     def of_plan(self, plan: RoutePlan) -> Fraction:
@@ -176,7 +176,7 @@ def _falling_levels(numbers: Random) -> Levels:
 
 
 def _score_of(levels: Levels, amount: int, side: Side) -> int:
-    """What is received for an amount, the highest price first, or paid below zero, the lowest price first."""
+    """Amount received by the highest prices, or the amount paid by the lowest prices below zero."""
     total = 0
     for price, size in levels if side is Side.SELL else reversed(levels):
         taken = min(size, amount)
