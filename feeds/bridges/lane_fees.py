@@ -17,11 +17,10 @@ from msgspec import Struct
 
 from ...codecs.http1 import Http1Limits
 from ...config import limits
-from ...config.error_text import shown
 from ...config.errors import BridgeError, InvalidInput
 from ..backoff import pause_s
 from ..transport.httpx_transport import DialTransport
-from .fee_answers import FeeLane, LaneFee, fee_from, fee_targets
+from .fee_answers import FeeAnswer, FeeLane, LaneFee, asking_fee
 
 _JITTER = 0.1  # of every pause, either way
 _ANSWER_LIMITS = Http1Limits(body_bytes_max=limits.BRIDGE_ANSWER_BYTES_MAX)
@@ -99,22 +98,27 @@ class LaneFees:
     async def _ask(self) -> None:
         """Ask once for the lane's fee; raise BridgeError or InvalidInput on failure."""
         asked_ms = self._wall_ms()
-        self._fee = fee_from(self.lane, [await self._get(target) for target in fee_targets(self.lane)])
+        asking = asking_fee(self.lane)
+        target = next(asking)
+        while True:
+            try:
+                target = asking.send(await self._get(target))
+            except StopIteration as end:
+                self._fee = end.value
+                break
         if self._in_a_row:
             self._log.info("bridge's fee is known again", failures=self._in_a_row)
         self._answers += 1
         self._in_a_row = 0
         self._answered_ms = asked_ms
 
-    async def _get(self, target: str) -> bytes:
+    async def _get(self, target: str) -> FeeAnswer:
         settings = self.lane.settings
         try:
             answer = await self._http.get(f"{settings.url.rstrip('/')}{target}", timeout=settings.request_s)
         except httpx.HTTPError as error:
             raise BridgeError(f"{type(error).__name__}: {error}") from None
-        if not answer.is_success:
-            raise BridgeError(f"answered {answer.status_code}: {shown(answer.content)}")
-        return answer.content
+        return FeeAnswer(answer.status_code, answer.content)
 
     def _fail(self, reason: str) -> None:
         self._failures += 1

@@ -330,16 +330,21 @@ async def test_a_refusal_says_why(bridged: Bridged, mode: str, changes: dict[str
     assert told["details"].startswith(f"No route (crosschain): {said}"), told["details"]
 
 
+@pytest.mark.parametrize("limit", ["maxDeposit", "maxDepositInstant"])
 @pytest.mark.parametrize("side", ["SELL", "BUY"])
-async def test_too_much_for_a_bridge(bridged: Bridged, side: str) -> None:
+async def test_too_much_for_a_bridge_that_takes_less(bridged: Bridged, side: str, limit: str) -> None:
+    """The bridge's service tells no fee of the settings' larger amount, and the lane stays open."""
     venue, apis = bridged
-    apis.limits["maxDepositInstant"] = 900 * USD
+    apis.limits[limit] = 900 * USD
     await refreshed(venue)
     asked = A_BRIDGED_SALE if side == "SELL" else A_BRIDGED_PURCHASE
     status, told = await venue.answer(QUOTE, **asked, **ACROSS)
     assert (status, told["errorType"]) == (400, "NoRoute")
     assert told["details"].startswith("No route (crosschain): across: the amount is too much: ")
     assert told["details"].endswith("would enter, at most 900000000 may")
+    status, told = await venue.answer(QUOTE, **asked | {"amount": int(asked["amount"]) // 5}, **ACROSS)
+    assert status == 200, told
+    assert not any(lane.fees.fault for lane in venue.app.bridges)
 
 
 async def test_a_fee_that_takes_all(bridged: Bridged) -> None:

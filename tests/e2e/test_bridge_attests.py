@@ -262,22 +262,33 @@ async def test_the_suggested_fees(autojump_clock: MockClock) -> None:
         assert body["estimatedFillTimeSec"] == 12
         assert body["limits"]["minDeposit"] == "40001"
         assert body["limits"]["maxDeposit"] == str(STOCK * USDC)  # what the relayer has on the destination
-        assert (await asked(40_000))[1]["isAmountTooLow"]
+        skips = {"skipAmountLimit": "true"}
+        assert (await asked(40_000, skips))[1]["isAmountTooLow"]
         assert not (await asked(40_001))[1]["isAmountTooLow"]
-        assert (await asked(10_000))[1]["outputAmount"] == "0"
+        assert (await asked(10_000, skips))[1]["outputAmount"] == "0"
+
+        # Refusals, in the original's words: github.com/across-protocol/frontend, api/suggested-fees.ts.
+        low = {"code": "AMOUNT_TOO_LOW", "message": "Sent amount is too low relative to fees"}
+        most = f"Amount exceeds max. deposit limit: {STOCK}.0 USDT"
+        high = {"code": "AMOUNT_TOO_HIGH", "message": most}
+        of_across = {"type": "AcrossApiError", "status": 400}
+        assert await asked(40_000) == (400, of_across | low)
+        assert await asked(STOCK * USDC + 1, skips) == (400, of_across | high)
+        assert (await asked(STOCK * USDC))[0] == 200
         two.relayer.order(is_insolvent=True)
-        assert (await asked(1_000 * USDC))[1]["limits"]["maxDeposit"] == "0"
-        wrong: list[dict[str, object]] = [
-            {"outputToken": token["USDC"][two.second]},
-            {"destinationChainId": two.first},
-            {"destinationChainId": 1},
-            {"amount": 0},
-            {"amount": "1.5"},
-            {"inputToken": "0x12"},
+        none = high | {"message": "Amount exceeds max. deposit limit: 0.0 USDT"}
+        assert await asked(1_000 * USDC, skips) == (400, of_across | none)
+        wrong: list[tuple[dict[str, object], str]] = [
+            ({"outputToken": token["USDC"][two.second]}, "ROUTE_NOT_ENABLED"),
+            ({"destinationChainId": two.first}, "ROUTE_NOT_ENABLED"),
+            ({"destinationChainId": 1}, "ROUTE_NOT_ENABLED"),
+            ({"amount": 0}, "INVALID_PARAM"),
+            ({"amount": "1.5"}, "INVALID_PARAM"),
+            ({"inputToken": "0x12"}, "INVALID_PARAM"),
         ]
-        for changes in wrong:
+        for changes, code in wrong:
             status, body = await asked(changes=changes)
-            assert (status, body["code"]) == (400, 400), changes
+            assert (status, body["code"]) == (400, code), changes
 
 
 async def test_controls_over_http(autojump_clock: MockClock) -> None:

@@ -9,7 +9,7 @@ from cambist.codecs.bridges.bridge_terms import BridgeFee, fee_of, output_of
 from cambist.config.sections.bridges import BridgedToken, BridgeSettings
 from cambist.engine.trade.delta.bridging.attestations import attested_in, messages_target
 from cambist.engine.trade.delta.bridging.origins import BurnedMessage
-from cambist.feeds.bridges.fee_answers import FeeLane, LaneFee, fee_from, fee_targets
+from cambist.feeds.bridges.fee_answers import FeeAnswer, FeeLane, LaneFee, asking_fee
 from support.bridge.two_chains import STOCK, TwoChains, two_chains
 from support.chain.world import USDC
 from support.patience import until_told
@@ -34,14 +34,17 @@ async def told_fee(two: TwoChains, symbol: str, kind: str) -> LaneFee:
         amounts=(10 * USDC, 50_000 * USDC),
         spoke_pool=two.places[two.first].spoke_pool,
         domains=(two.places[two.first].domain, two.places[two.second].domain),
-        is_scaled=symbol == "USDT",
+        decimals=(two.decimals(symbol, two.first), two.decimals(symbol, two.second)),
     )
-    answers = []
-    for target in fee_targets(lane):
+    asking = asking_fee(lane)
+    target = next(asking)
+    while True:
         status, body = await two.get(target)
-        assert status == 200
-        answers.append(msgspec.json.encode(body))
-    return fee_from(lane, answers)
+        try:
+            target = asking.send(FeeAnswer(status, msgspec.json.encode(body)))
+        except StopIteration as end:
+            found: LaneFee = end.value
+            return found
 
 
 @pytest.mark.parametrize("symbol", ["USDC", "USDT"])

@@ -2,11 +2,14 @@
 
 Amounts are decimal texts. A `pct` is a share of the deposited amount times 10^18.
 
-Source: https://docs.across.to, "GET /suggested-fees"; https://developers.circle.com/openapi/cctp.yaml.
+Source: https://docs.across.to, "GET /suggested-fees"; github.com/across-protocol/frontend,
+    api/suggested-fees.ts (refusals in their order and words) and api/_errors.ts (their shape);
+    https://developers.circle.com/openapi/cctp.yaml.
 """
 
 from typing import Any
 
+from ....codecs.amounts import format_units
 from ....codecs.bridges.cctp import (
     FINALITY_CONFIRMED,
     FINALITY_FINALIZED,
@@ -29,6 +32,28 @@ FILL_DEADLINE_S = 4 * 3_600
 """Seconds from the quote to the suggested fill deadline; the pool's bound is 6 hours."""
 
 
+def across_refusal(code: str, message: str) -> dict[str, Any]:
+    """Return the body of Across's answers with status 400."""
+    return {"type": "AcrossApiError", "code": code, "status": 400, "message": message}
+
+
+def fees_refusal(lane: RelayLane, amount: int, funds: int, *, skips_limit: bool) -> dict[str, Any] | None:
+    """Return the body with which `GET /suggested-fees` refuses an amount, or None for one within limits.
+
+    Args:
+        amount, funds: as in `suggested_fees`.
+        skips_limit: whether the caller asked for the fees of too small an amount (`skipAmountLimit`).
+    """
+    most = lane.leaving(funds)
+    if amount > most:
+        told = format_units(most, lane.origin.decimals)
+        told = told if "." in told else f"{told}.0"  # as ethers' formatUnits
+        return across_refusal("AMOUNT_TOO_HIGH", f"Amount exceeds max. deposit limit: {told} {lane.symbol}")
+    if amount < _least(lane) and not skips_limit:
+        return across_refusal("AMOUNT_TOO_LOW", "Sent amount is too low relative to fees")
+    return None
+
+
 def suggested_fees(
     lane: RelayLane,
     amount: int,
@@ -39,7 +64,7 @@ def suggested_fees(
     time_s: int,
     fill_s: float,
 ) -> dict[str, Any]:
-    """Return the body of an answer to `GET /suggested-fees`.
+    """Return the body of an answer to `GET /suggested-fees` for an amount that `fees_refusal` lets pass.
 
     Args:
         amount: raw units that are to be deposited, above zero.
@@ -49,7 +74,7 @@ def suggested_fees(
         fill_s: seconds that a fill is expected to take.
     """
     fee = lane.fee(amount, terms)
-    least = _LEAST_GAS_FEES * lane.gas_fee() + 1
+    least = _least(lane)
     most = lane.leaving(funds)
     return {
         "totalRelayFee": _share(fee.total, amount),
@@ -99,6 +124,10 @@ def message_entry(found: SentMessage) -> dict[str, Any]:
 
 def _share(fee: int, amount: int) -> dict[str, str]:
     return {"pct": str(mul_div_up(fee, _PCT_ONE, amount)), "total": str(fee)}
+
+
+def _least(lane: RelayLane) -> int:
+    return _LEAST_GAS_FEES * lane.gas_fee() + 1
 
 
 def _output(lane: RelayLane, amount: int, fee: RelayFee) -> int:

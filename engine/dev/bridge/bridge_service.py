@@ -30,7 +30,7 @@ from ..devnet.facade import Method, Methods
 from ..devnet.faults import INVALID_PARAMS, RpcFault
 from ..devnet.parameters import Nothing
 from .attester import DevAttester
-from .bridge_answers import burn_fees, message_entry, suggested_fees
+from .bridge_answers import across_refusal, burn_fees, fees_refusal, message_entry, suggested_fees
 from .relayer import DevRelayer
 
 _SETTINGS = ServerSettings(body_bytes_max=limits.DEVNET_REQUEST_BYTES_MAX)
@@ -43,6 +43,7 @@ class _FeesQuery(Struct, rename="camel"):
     origin_chain_id: int
     destination_chain_id: int
     amount: str
+    skip_amount_limit: str = "false"
 
 
 class _MessagesQuery(Struct, rename="camel"):
@@ -71,13 +72,15 @@ class BridgeService:
         self._attester = attester
         self._methods = self.methods()
         surface = RouteGroup(_encode_error, cors_origins=("*",), body_bytes_max=_SETTINGS.body_bytes_max)
-        surface.coroutine("GET", "/suggested-fees", self._suggested_fees)
+        across = RouteGroup(_encode_across_error, cors_origins=("*",))
+        across.coroutine("GET", "/suggested-fees", self._suggested_fees)
         surface.plain("GET", "/v2/messages/{domain}", self._messages)
         surface.plain("POST", "/v2/reattest/{nonce}", self._reattest)
         surface.plain("GET", "/v2/burn/USDC/fees/{source}/{destination}", self._burn_fees)
         surface.coroutine("POST", "/", self._control)
         router = Router(_encode_error)
         router.mount(surface)
+        router.mount(across)
         self.server = Server(router, _SETTINGS, wall_ms=WallClock().now_ms)
 
     def methods(self) -> Methods:
@@ -118,7 +121,11 @@ class BridgeService:
         destination = query.destination_chain_id, parse_address(query.output_token, "outputToken")
         lane = self._relayer.lane(origin, destination)
         if lane is None:
-            raise InvalidInput(field="outputToken", expected="a token of a lane", got=query.output_token)
+            return Reply(400, encode(across_refusal("ROUTE_NOT_ENABLED", "Route is not enabled.")))
+        funds = await self._relayer.funds(*destination)
+        skips_limit = query.skip_amount_limit == "true"
+        if (refusal := fees_refusal(lane, amount, funds, skips_limit=skips_limit)) is not None:
+            return Reply(400, encode(refusal))
         ends = self._relayer.ends
         head = await ends[origin[0]].chain.block()
         if head is None:
@@ -127,7 +134,7 @@ class BridgeService:
             lane,
             amount,
             self._relayer.terms,
-            funds=await self._relayer.funds(*destination),
+            funds=funds,
             pools=(ends[origin[0]].pool, ends[destination[0]].pool),
             time_s=head.time_s,
             fill_s=self._relayer.orders.fill_after_s,
@@ -191,6 +198,10 @@ def _domain(text: str) -> int:
     if not (text.isascii() and text.isdigit() and len(text) <= _DOMAIN_DIGITS_MAX):
         raise InvalidInput(field="domain", expected="a number", got=text)
     return int(text)
+
+
+def _encode_across_error(error: CambistError, request_id: str) -> bytes:  # noqa: ARG001  as above
+    return encode(across_refusal("INVALID_PARAM", error.detail))
 
 
 def _encode_error(error: CambistError, request_id: str) -> bytes:  # noqa: ARG001  it is in the headers

@@ -62,6 +62,7 @@ class RelayFee(Struct, frozen=True):
 class RelayLane(Struct, frozen=True):
     """Way of a token from an origin chain to a destination chain."""
 
+    symbol: str
     origin: LaneEnd
     destination: LaneEnd
     gas_micro: int
@@ -98,7 +99,9 @@ def lane_of(
     for bridged in tokens:
         first, last = bridged.ends.get(origin[0]), bridged.ends.get(destination[0])
         if first and last and (first.token, last.token) == (origin[1], destination[1]):
-            return None if origin[0] == destination[0] else RelayLane(first, last, bridged.gas_micro)
+            if origin[0] == destination[0]:
+                return None
+            return RelayLane(bridged.symbol, first, last, bridged.gas_micro)
     return None
 
 

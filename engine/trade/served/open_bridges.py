@@ -90,5 +90,5 @@ def _fee_lane(
         amounts=token.raw_amounts(decimals[0]),
         spoke_pool=parse_address(origin.settings.spoke_pool, "spoke_pool") if is_across else b"",
         domains=(origin.settings.cctp_domain or 0, destination.settings.cctp_domain or 0),
-        is_scaled=decimals[0] != decimals[1],
+        decimals=(decimals[0], decimals[1]),
     )

@@ -257,9 +257,7 @@ def lanes_of(origin: ServedChain, destination: ServedChain, token: bytes) -> lis
         BridgeSettings(kind="cctp", tier="fast", url="http://127.0.0.1:9", tokens=carried),
     ):
         chains = origin.chain_id, destination.chain_id
-        lane = FeeLane(
-            settings.kind, settings, chains, (token, token), (1, 2), b"", (40, DOMAIN), is_scaled=False
-        )
+        lane = FeeLane(settings.kind, settings, chains, (token, token), (1, 2), b"", (40, DOMAIN), (6, 6))
         http: Any = None
         fees = LaneFees(lane, http=http, wall_ms=lambda: 0, random=Random(1))
         ends = origin.tokens.by_address[token], destination.tokens.by_address[token]

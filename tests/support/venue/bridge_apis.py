@@ -1,5 +1,8 @@
 """Fee APIs of Across and CCTP on a real socket, and a quiet venue whose bridges ask them.
 
+Across refuses as github.com/across-protocol/frontend, api/suggested-fees.ts does: always an amount above
+`maxDeposit`, and one below `minDeposit` unless `skipAmountLimit=true`.
+
 async with bridge_apis() as apis, a_bridged_venue(tmp_path, apis) as venue:
     apis.fixed = 2 * USD
     told = await venue.get("/v2/quote", **A_BRIDGED_SALE)
@@ -14,6 +17,7 @@ from urllib.parse import parse_qs
 import msgspec
 import trio
 
+from cambist.codecs.amounts import format_units
 from cambist.codecs.http1 import encode_response
 from cambist.crypto.addresses import to_checksum
 from cambist.engine.host.process.clock import WallClock
@@ -110,15 +114,23 @@ class BridgeApis:
             if name in self.down:
                 answer = encode_response(503, b'{"message":"away"}')
             else:
-                body = self._across(query) if name == "across" else self._cctp(path)
-                answer = encode_response(200, self.bodies.get(name, body))
+                status, body = self._across(query) if name == "across" else (200, self._cctp(path))
+                answer = encode_response(status, self.bodies.get(name, body))
             try:
                 await caller.stream.send_all(answer)
             except trio.BrokenResourceError:
                 return
 
-    def _across(self, query: Mapping[str, list[str]]) -> bytes:
+    def _across(self, query: Mapping[str, list[str]]) -> tuple[int, bytes]:
         amount = int(query["amount"][0])
+        if amount > (most := self.limits["maxDeposit"]):
+            decimals = 18 if query["inputToken"][0].lower() == DAI.lower() else 6
+            text = (
+                f"Amount exceeds max. deposit limit: {format_units(most, decimals)} {query['inputToken'][0]}"
+            )
+            return 400, across_refusal("AMOUNT_TOO_HIGH", text)
+        if amount < self.limits["minDeposit"] and query.get("skipAmountLimit") != ["true"]:
+            return 400, across_refusal("AMOUNT_TOO_LOW", "Sent amount is too low relative to fees")
         total = self.fixed + -(-amount * self.ppm // 1_000_000)
         told: dict[str, Any] = {
             "totalRelayFee": {"pct": str(total * 10**18 // amount), "total": str(total)},
@@ -132,12 +144,16 @@ class BridgeApis:
         }
         if self.seconds is not None:
             told["estimatedFillTimeSec"] = self.seconds
-        return msgspec.json.encode(told)
+        return 200, msgspec.json.encode(told)
 
     def _cctp(self, path: str) -> bytes:
         assert path.startswith("/iris/v2/burn/USDC/fees/")
         rows = [f'{{"finalityThreshold":{at},"minimumFee":{fee}}}' for at, fee in self.tiers.items()]
         return f"[{','.join(rows)}]".encode()
+
+
+def across_refusal(code: str, text: str) -> bytes:
+    return msgspec.json.encode({"type": "AcrossApiError", "code": code, "status": 400, "message": text})
 
 
 @asynccontextmanager

@@ -1,6 +1,6 @@
 """Fees of bridges' lanes: requests, answers, the fitted line, and a feed that goes on whatever happens."""
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from random import Random
 from typing import Any
@@ -12,11 +12,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from cambist.codecs.bridges.bridge_terms import BridgeFee, fee_of
-from cambist.config.errors import InvalidInput
+from cambist.config.errors import BridgeError, InvalidInput
 from cambist.config.limits import BRIDGE_ANSWER_BYTES_MAX
 from cambist.config.sections.bridges import BridgedToken, BridgeSettings
 from cambist.crypto.addresses import parse_address
-from cambist.feeds.bridges.fee_answers import FeeLane, fee_from, fee_targets, fitted
+from cambist.feeds.bridges.fee_answers import FeeAnswer, FeeLane, LaneFee, asking_fee, fitted
 from cambist.feeds.bridges.lane_fees import LaneFees, bridge_client
 from cambist.feeds.transport.streams import client_tls
 from support.patience import until
@@ -37,7 +37,39 @@ SUGGESTED: dict[str, Any] = {
 def a_lane(kind: str = "across", url: str = "http://127.0.0.1:9", **more: Any) -> FeeLane:
     settings = BridgeSettings(kind=kind, url=url, tokens=TOKENS, **{"margin_bps": 0} | more)  # type: ignore[arg-type]
     pool = parse_address(POOL) if kind == "across" else b""
-    return FeeLane("one", settings, (1, 10), (HERE, THERE), AMOUNTS, pool, (0, 2), is_scaled=False)
+    return FeeLane("one", settings, (1, 10), (HERE, THERE), AMOUNTS, pool, (0, 2), (6, 6))
+
+
+def fee_from(lane: FeeLane, answers: Sequence[bytes | FeeAnswer]) -> LaneFee:
+    """The fee that follows from these answers, all of which are asked for."""
+    found, _ = asked_with(lane, answers)
+    return found
+
+
+def asked_with(lane: FeeLane, answers: Sequence[bytes | FeeAnswer]) -> tuple[LaneFee, list[str]]:
+    """The fee that follows from these answers, and what they were asked by."""
+    asking = asking_fee(lane)
+    targets = [next(asking)]
+    for number, answer in enumerate(answers, 1):
+        try:
+            targets.append(asking.send(answer if isinstance(answer, FeeAnswer) else FeeAnswer(200, answer)))
+        except StopIteration as end:
+            assert number == len(answers)
+            found: LaneFee = end.value
+            return found, targets
+    raise AssertionError(targets)
+
+
+def too_high(most: str) -> FeeAnswer:
+    """Refusal of Across, as its service sent it in 2025."""
+    told = {"type": "AcrossApiError", "code": "AMOUNT_TOO_HIGH", "status": 400}
+    return FeeAnswer(
+        400, msgspec.json.encode(told | {"message": f"Amount exceeds max. deposit limit: {most} USDC"})
+    )
+
+
+def amounts_of(targets: Sequence[str]) -> list[int]:
+    return [int(target.rpartition("amount=")[2]) for target in targets]
 
 
 def suggested(**changes: Any) -> bytes:
@@ -52,16 +84,18 @@ def total(amount: int) -> dict[str, str]:
 
 
 def test_across_is_asked_for_both_amounts() -> None:
-    first, second = fee_targets(a_lane())
+    answers = [suggested(), suggested()]
+    _, (first, second) = asked_with(a_lane(), answers)
     ends = f"inputToken=0x{HERE.hex()}&outputToken=0x{THERE.hex()}&originChainId=1&destinationChainId=10"
-    assert first.lower() == f"/suggested-fees?{ends}&amount=10000000".lower()
+    assert first.lower() == f"/suggested-fees?{ends}&skipAmountLimit=true&amount=10000000".lower()
     assert second.endswith("&amount=100000000000")
-    scaled = msgspec.structs.replace(a_lane(), is_scaled=True)
-    assert all("allowUnmatchedDecimals=true" in target for target in fee_targets(scaled))
+    _, targets = asked_with(msgspec.structs.replace(a_lane(), decimals=(6, 18)), answers)
+    assert all("allowUnmatchedDecimals=true" in target for target in targets)
 
 
 def test_cctp_is_asked_by_domains() -> None:
-    assert fee_targets(a_lane("cctp")) == ("/v2/burn/USDC/fees/0/2",)
+    tier = b'[{"finalityThreshold":2000,"minimumFee":0}]'
+    assert asked_with(a_lane("cctp"), [tier])[1] == ["/v2/burn/USDC/fees/0/2"]
 
 
 # --- The fit --------------------------------------------------------------------------------------------
@@ -108,10 +142,73 @@ def test_a_fee_of_across() -> None:
     assert (found.least, found.most, found.estimated_ms) == (5, AMOUNTS[1], 30_000)
 
 
-def test_limits_are_the_narrowest() -> None:
+def test_limits_are_the_narrowest_and_no_amount_beyond_them_is_asked_for() -> None:
     narrow = {"minDeposit": "7", "maxDeposit": "900000000", "maxDepositInstant": "800000000"}
-    found = fee_from(a_lane(), [suggested(limits=narrow), suggested(estimatedFillTimeSec=4)])
+    found, asked = asked_with(a_lane(), [suggested(limits=narrow), suggested(estimatedFillTimeSec=4)])
+    assert amounts_of(asked) == [AMOUNTS[0], 800_000_000]
     assert (found.least, found.most, found.estimated_ms) == (7, 800_000_000, 4_000)
+
+
+def test_a_refused_amount_says_the_limit_up_to_which_the_lane_stays_open() -> None:
+    answers = [
+        suggested(totalRelayFee=total(12_000)),
+        too_high("60000.0"),
+        suggested(totalRelayFee=total(30_009_000)),
+    ]
+    found, asked = asked_with(a_lane(), answers)
+    assert amounts_of(asked) == [AMOUNTS[0], AMOUNTS[1], 60_000 * USD]
+    assert found.fee == fitted((AMOUNTS[0], 12_000), (60_000 * USD, 30_009_000))
+    assert (found.least, found.most) == (5, 60_000 * USD)
+
+
+def test_a_lane_for_less_than_the_smaller_amount_stays_open() -> None:
+    most = {"minDeposit": "5", "maxDeposit": "7500001"}
+    answers = [too_high("7.500001"), suggested(limits=most), suggested(limits=most)]
+    found, asked = asked_with(a_lane(), answers)
+    assert amounts_of(asked) == [AMOUNTS[0], 750_000, 7_500_001]
+    assert (found.least, found.most) == (5, 7_500_001)
+
+
+@pytest.mark.parametrize("refusal", [FeeAnswer(400, b'{"code":"AMOUNT_TOO_HIGH"}'), too_high("100000.0")])
+def test_a_refusal_without_a_limit_below_the_amount_shrinks_it(refusal: FeeAnswer) -> None:
+    answers = [suggested(), refusal, suggested()]
+    found, asked = asked_with(a_lane(), answers)
+    assert amounts_of(asked) == [AMOUNTS[0], AMOUNTS[1], AMOUNTS[1] // 10]
+    assert found.most == AMOUNTS[1] // 10
+
+
+@pytest.mark.parametrize(
+    "answers",
+    [
+        [too_high("0.0")],
+        [too_high("0.000009")],
+        [suggested(limits={"minDeposit": "1", "maxDeposit": "0"})],
+        [suggested(limits={"minDeposit": "1", "maxDeposit": "99", "maxDepositInstant": "0"})],
+    ],
+)
+def test_nothing_enters_a_lane_without_liquidity(answers: list[bytes | FeeAnswer]) -> None:
+    found = fee_from(a_lane(), answers)
+    assert (found.least, found.most) == (1, 0)
+
+
+def test_limits_that_fall_with_each_answer_end_in_a_failure() -> None:
+    answers = [suggested(), *(too_high(f"{thousand}000.0") for thousand in (60, 50, 40, 30))]
+    with pytest.raises(BridgeError, match="limits changed with each of 5"):
+        fee_from(a_lane(), answers)
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        FeeAnswer(400, b'{"type":"AcrossApiError","code":"ROUTE_NOT_ENABLED","status":400}'),
+        FeeAnswer(400, b"Sent amount is too low relative to fees"),
+        FeeAnswer(429, b"max. deposit limit: 5 USDC"),
+        FeeAnswer(204, b""),
+    ],
+)
+def test_another_refusal_is_a_failure(answer: FeeAnswer) -> None:
+    with pytest.raises(BridgeError, match=f"answered {answer.status}"):
+        fee_from(a_lane(), [suggested(), answer])
 
 
 def test_a_small_amount_that_is_too_low_is_not_let_across() -> None:
@@ -277,7 +374,7 @@ async def test_a_fault_of_ours_does_not_end_the_feed(monkeypatch: pytest.MonkeyP
         raise ZeroDivisionError
 
     clock = Clock()
-    monkeypatch.setattr("cambist.feeds.bridges.lane_fees.fee_from", fails)
+    monkeypatch.setattr("cambist.feeds.bridges.lane_fees.asking_fee", fails)
     async with bridge_apis() as apis, a_feed(apis, clock) as feed:
         await until(lambda: feed.statistics().failures > 1)
         assert feed.fault == "ZeroDivisionError"

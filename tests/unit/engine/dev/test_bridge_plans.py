@@ -62,9 +62,11 @@ def test_lanes_are_of_one_token_on_two_chains() -> None:
     usdc = RelayedToken("USDC", {1: LaneEnd(b"a" * 20, 6), 2: LaneEnd(b"b" * 20, 18)}, 20_000)
     weth = RelayedToken("WETH", {1: LaneEnd(b"c" * 20, 18), 2: LaneEnd(b"d" * 20, 18)}, 10)
     tokens = usdc, weth
-    lane = RelayLane(usdc.ends[1], usdc.ends[2], 20_000)
+    lane = RelayLane("USDC", usdc.ends[1], usdc.ends[2], 20_000)
     assert lane_of(tokens, (1, b"a" * 20), (2, b"b" * 20)) == lane
-    assert lane_of(tokens, (2, b"d" * 20), (1, b"c" * 20)) == RelayLane(weth.ends[2], weth.ends[1], 10)
+    assert lane_of(tokens, (2, b"d" * 20), (1, b"c" * 20)) == RelayLane(
+        "WETH", weth.ends[2], weth.ends[1], 10
+    )
     for origin, destination in (
         ((1, b"a" * 20), (2, b"d" * 20)),
         ((1, b"b" * 20), (2, b"a" * 20)),
@@ -77,7 +79,7 @@ def test_lanes_are_of_one_token_on_two_chains() -> None:
 @given(st.integers(1, 10**30), st.integers(0, 18), st.integers(0, 18), st.integers(0, 10**6))
 def test_a_signed_fee_covers_what_is_suggested(amount: int, first: int, second: int, gas_micro: int) -> None:
     """An owner who signs the suggested shares and the fixed fee promises no more than arrives."""
-    lane = RelayLane(LaneEnd(b"", first), LaneEnd(b"", second), gas_micro)
+    lane = RelayLane("USDC", LaneEnd(b"", first), LaneEnd(b"", second), gas_micro)
     terms = RelayerTerms()
     signed = BridgeFee(terms.capital_ppm + terms.lp_ppm, lane.gas_fee())
     suggested = lane.fee(amount, terms).total
