@@ -6,14 +6,20 @@
   digits with at most one point between digits: at most 36 digits before it and 36 after; no sign, no
   exponent, no NaN.
 - A token amount given as a decimal and finer than the token's units is floored, never rounded up.
+- A maker's decimal may also be what a language prints for the number: with an exponent, a sign of plus, an
+  empty side of the point, or more than 36 digits after it, which are rounded.
 
 A column of decimals (the prices or the amounts of one side of a book) is parsed as a whole: one C call over
-the joined texts replaces a Python call per text. If that fails, the texts are parsed one by one, so that the
-error names the text at fault.
+the joined texts replaces a Python call per text. If that fails, the texts are parsed one by one, as makers'
+decimals, and an error names the text at fault.
 
 Source: spec 1.4, 3.4; ARCHITECTURE.md, "Amounts".
+Choice: Prices and amounts of makers may have exponents (`1e-7` of JavaScript, `1E-7` of Python and Java,
+    `1e-07` of Go, `0.1e-6` of Ruby), and any number of decimals: a bid's price and an amount are rounded down
+    to 36 of them, an ask's price up.
 """
 
+import re
 from collections.abc import Callable, Sequence
 from decimal import Decimal
 from operator import mul
@@ -36,6 +42,10 @@ _SCALE_OF_SHAPE = {  # the shape of every valid decimal, each digit masked as 0
 }
 _decode_integers = msgspec.json.Decoder(list[int]).decode
 _AMOUNT_EXPECTED = f"a string of 1 to {limits.AMOUNT_DIGITS_MAX} digits, at most 2^256 - 1"
+_PRINTED = re.compile(
+    r"(?:\+|-(?=[0.]+(?:[eE]|\Z)))?([0-9]*)(?:\.([0-9]*))?(?:[eE]([+-]?[0-9]{1,4}))?", re.ASCII
+)
+_PRINTED_CHARS_MAX = 400  # more than a 64-bit float has in full
 _DECIMAL_EXPECTED = (
     f"a decimal string: 1 to {limits.DECIMAL_WHOLE_DIGITS_MAX} digits, "
     f"then at most {limits.DECIMAL_FRACTION_DIGITS_MAX} after a point"
@@ -88,27 +98,58 @@ def parse_decimal(text: object, field: str = "decimal") -> tuple[int, int]:
     raise InvalidInput(field=field, expected=_DECIMAL_EXPECTED, got=text)
 
 
+def parse_printed(text: object, field: str = "decimal", *, up: bool = False) -> tuple[int, int]:
+    """Parse a decimal as programming languages print it to (mantissa, scale), with a scale of 0 to 36.
+
+    Args:
+        up: whether digits beyond 36 after the point are rounded up; otherwise they are cut off.
+
+    Raises:
+        InvalidInput: the text is no such decimal, is below zero, or has over 36 digits before the point.
+    """
+    found = _PRINTED.fullmatch(text) if isinstance(text, str) and len(text) <= _PRINTED_CHARS_MAX else None
+    digits = (found[1] + (found[2] or "")) if found else ""
+    if found and digits:
+        mantissa, scale = int(digits), len(found[2] or "") - int(found[3] or 0)
+        if not mantissa:
+            return 0, min(max(scale, 0), limits.DECIMAL_FRACTION_DIGITS_MAX)
+        if len(str(mantissa)) - scale <= limits.DECIMAL_WHOLE_DIGITS_MAX:
+            if scale <= 0:
+                return int(mantissa * 10**-scale), 0
+            finer = scale - limits.DECIMAL_FRACTION_DIGITS_MAX
+            if finer <= 0:
+                return mantissa, scale
+            rest = mantissa if not up else mantissa + 10**finer - 1
+            return int(rest // 10**finer), limits.DECIMAL_FRACTION_DIGITS_MAX
+    raise InvalidInput(field=field, expected=_DECIMAL_EXPECTED, got=text)
+
+
+def plain_decimal(text: str, *, up: bool = False) -> str:
+    """Write a decimal that `parse_printed` takes in plain digits, with at most 36 of them after the point."""
+    return format_units(*parse_printed(text, up=up))
+
+
 def parse_decimals(
-    texts: Sequence[str], field: Callable[[int], str], scale_min: int = 0
+    texts: Sequence[str], field: Callable[[int], str], scale_min: int = 0, *, up: bool = False
 ) -> tuple[list[int], int]:
     """Parse decimal strings to (mantissas, common scale): value = mantissa / 10^scale.
 
-    The accepted form of a string is that of `parse_decimal`.
+    The accepted form of a string is that of `parse_printed`.
 
     Args:
         texts: decimal strings, at least one.
         field: index of a text -> the text's name in errors.
         scale_min: the least scale of the result.
+        up: whether digits beyond 36 after the point are rounded up; otherwise they are cut off.
 
     Raises:
         InvalidInput: a text is no decimal.
     """
     try:
         mantissas, scales = _parse_column(texts)
-    except (LookupError, TypeError, ValueError):  # a text is refused: find it, and its reason
-        parsed = [parse_decimal(text, field(at)) for at, text in enumerate(texts)]
-        # Reached only if `parse_decimal` takes a text that the column form refuses: our bug.
-        raise AssertionError(f"read one by one, but not as a column: {parsed}") from None
+    except (LookupError, TypeError, ValueError):  # a text is unusual, or no decimal
+        parsed = [parse_printed(text, field(at), up=up) for at, text in enumerate(texts)]
+        mantissas, scales = [mantissa for mantissa, _ in parsed], [scale for _, scale in parsed]
     finest = max(scales)
     scale = max(finest, scale_min)
     if scales.count(finest) < len(scales):

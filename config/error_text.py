@@ -7,6 +7,7 @@ from msgspec import UNSET
 _GOT_CHARS_MAX = 80
 _JSON_WORDS = {None: "null", True: "true", False: "false"}
 _DETAIL_CHARS_MAX = 1_000
+_EXCERPT_CHARS_MAX = 300
 
 
 class _Nothing:
@@ -52,6 +53,14 @@ def _shown_text(text: str, length: int) -> str:
         return f"{ascii(text[: _GOT_CHARS_MAX // 2])[:_GOT_CHARS_MAX]}... ({length} long)"
     kept = ascii(text)
     return kept if len(kept) <= _GOT_CHARS_MAX else f"{kept[:_GOT_CHARS_MAX]}..."
+
+
+def excerpt(written: bytes | str) -> str:
+    """Format the first 300 characters of what a counterparty wrote as one printable line."""
+    most = _EXCERPT_CHARS_MAX
+    text = written if isinstance(written, str) else written[: 4 * most].decode(errors="replace")
+    line = one_line(text[:most])[: 2 * most]
+    return line if len(written) <= most else f"{line}... ({len(written)} long)"
 
 
 def one_line(text: str) -> str:

@@ -20,7 +20,7 @@ import trio
 from msgspec import Struct
 
 from ..codecs.messages.maker_messages import decode_blacklist, decode_pairs, decode_prices, decode_tokens
-from ..config.error_text import shown
+from ..config.error_text import excerpt
 from ..config.errors import InvalidInput, MakerError
 from ..config.timeouts import FEED_REQUEST_S, FEED_REST_AFTER, FEED_REST_S
 from ..crypto.hmac_auth import RequestSigner
@@ -130,7 +130,7 @@ class Poll:
         except httpx.HTTPError as error:
             raise MakerError(f"{type(error).__name__}: {error}") from None
         if not answer.is_success:
-            raise MakerError(f"answered {answer.status_code}: {shown(answer.content)}")
+            raise MakerError(f"answered {answer.status_code}: {excerpt(answer.content)}")
         return answer.content
 
     def _apply(self, raw: bytes, asked_ms: int) -> Generator[None, None, None]:

@@ -239,8 +239,8 @@ class NotifyRequest(Struct, frozen=True, rename="camel"):
     notices: tuple[NoticeEntry, ...]
 
 
-decode_solve_request = decoder(SolveRequest, bytes_max=AGENT_REQUEST_BYTES_MAX)
-decode_solve_response = decoder(SolveResponse, bytes_max=AGENT_ANSWER_BYTES_MAX)
-decode_unread_response = decoder(UnreadResponse, bytes_max=AGENT_ANSWER_BYTES_MAX)
-decode_solver_bid = decoder(SolverBid, bytes_max=AGENT_ANSWER_BYTES_MAX)
-decode_notify_request = decoder(NotifyRequest, bytes_max=AGENT_REQUEST_BYTES_MAX)
+decode_solve_request = decoder(SolveRequest, bytes_max=AGENT_REQUEST_BYTES_MAX, tolerant=True)
+decode_solve_response = decoder(SolveResponse, bytes_max=AGENT_ANSWER_BYTES_MAX, tolerant=True)
+decode_unread_response = decoder(UnreadResponse, bytes_max=AGENT_ANSWER_BYTES_MAX, tolerant=True)
+decode_solver_bid = decoder(SolverBid, bytes_max=AGENT_ANSWER_BYTES_MAX, tolerant=True)
+decode_notify_request = decoder(NotifyRequest, bytes_max=AGENT_REQUEST_BYTES_MAX, tolerant=True)

@@ -485,10 +485,8 @@ decode_orders_query = query_decoder(OrdersQuery)
 decode_token_support_query = query_decoder(TokenSupportQuery)
 decode_bridge_routes_query = query_decoder(BridgeRoutesQuery)
 decode_route = decoder(Route, bytes_max=JSON_BYTES_MAX)
-decode_build_body = decoder(BuildBody, bytes_max=ORDER_BODY_BYTES_MAX, unique_keys=True, takes_numerals=True)
-decode_submit_body = decoder(
-    SubmitBody, bytes_max=ORDER_BODY_BYTES_MAX, unique_keys=True, takes_numerals=True
-)
+decode_build_body = decoder(BuildBody, bytes_max=ORDER_BODY_BYTES_MAX, unique_keys=True, tolerant=True)
+decode_submit_body = decoder(SubmitBody, bytes_max=ORDER_BODY_BYTES_MAX, unique_keys=True, tolerant=True)
 decode_cancel_body = decoder(CancelBody, bytes_max=ORDER_BODY_BYTES_MAX, unique_keys=True)
 decode_cancellation_build_body = decoder(
     CancellationBuildBody, bytes_max=ORDER_BODY_BYTES_MAX, unique_keys=True

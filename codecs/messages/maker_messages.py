@@ -2,17 +2,19 @@
 
 Two tiers of decoding. A body is first decoded whole by its type. If that fails and the fault may lie in
 single entries, the body is decoded again entry by entry, and the bad entries are named with their reasons, so
-that a bad pair costs only itself (interop.md 4). A body that is not the documented object at all, or one with
-more than REFUSED_ENTRIES_MAX bad entries, is refused. A large body can be decoded in steps, entry by entry
+that a bad pair costs only itself (interop.md 4). The second decoding also mends what `dialects` knows. A body
+that is not the documented object at all, or one with more than REFUSED_ENTRIES_MAX bad entries, is refused. A
+large body can be decoded in steps, entry by entry
 from the start, so that the driver can let other tasks run.
 
 Our own maker sends the same structs, in a form that strict consumers accept: no keys but the documented ones,
 `message` only when set, and `[]` for a side without levels.
 
 Source: spec 3.2 to 3.5, 3.7, 3.11.
-Choice: A null `message` of a maker counts as absent. Any other null is refused, `order` included: only a
-    success without the key `order` blacklists the user.
-Choice: Symbol, name and description of a maker's token are optional.
+Choice: A firm answer with a null `order` is a refusal: only a success without the key `order`, and without an
+    `error`, blacklists the user.
+Choice: Symbol, name and description of a maker's token are optional, and so is a pair's `liquidityUSD`, which
+    only ranks books.
 """
 
 from collections.abc import Callable, Generator, Iterable
@@ -58,7 +60,7 @@ class Pair(Struct, frozen=True):
 
     base: str
     quote: str
-    liquidity_usd: Decimal = field(name="liquidityUSD")
+    liquidity_usd: Decimal = field(name="liquidityUSD", default=Decimal())
 
     def __post_init__(self) -> None:
         check_number("liquidityUSD", self.liquidity_usd)
@@ -150,10 +152,15 @@ class FirmOrder(Struct, frozen=True, rename="camel"):
 
 
 class FirmResponse(Struct, frozen=True, omit_defaults=True):
-    """Answer of POST /firm (spec 3.7.4). An answer without `order` (UNSET) means a blacklisted user."""
+    """Answer of POST /firm (spec 3.7.4): an order, or none.
 
-    order: FirmOrder | UnsetType = UNSET
+    An answer without `order` (UNSET) and without `error` means a blacklisted user. A null `order`, or an
+    `error`, means a refusal of this one request.
+    """
+
+    order: FirmOrder | UnsetType | None = UNSET
     message: str | None = None
+    error: str | None = None
 
 
 def encode_firm_quote(
@@ -204,9 +211,9 @@ _LOOSE_TYPES: dict[str, Any] = {
     "message": str | None,
 }
 _ENTRY_DECODERS: dict[str, Callable[[bytes], Any]] = {
-    "tokens": decoder(Token, bytes_max=MAKER_JSON_BYTES_MAX),
-    "pairs": decoder(Pair, bytes_max=MAKER_JSON_BYTES_MAX),
-    "prices": decoder(PriceGrid, bytes_max=MAKER_JSON_BYTES_MAX),
+    "tokens": decoder(Token, bytes_max=MAKER_JSON_BYTES_MAX, tolerant=True),
+    "pairs": decoder(Pair, bytes_max=MAKER_JSON_BYTES_MAX, tolerant=True),
+    "prices": decoder(PriceGrid, bytes_max=MAKER_JSON_BYTES_MAX, tolerant=True),
     "blacklist": decoder(str, bytes_max=MAKER_JSON_BYTES_MAX),
 }
 
@@ -220,7 +227,7 @@ class BodyDecoder(Generic[B]):
     def __init__(self, kind: type[B]) -> None:
         self._kind = kind
         self._decode_whole = decoder(kind, bytes_max=MAKER_JSON_BYTES_MAX)
-        self._decode_loose = decoder(_loose(kind), bytes_max=MAKER_JSON_BYTES_MAX)
+        self._decode_loose = decoder(_loose(kind), bytes_max=MAKER_JSON_BYTES_MAX, tolerant=True)
 
     def __call__(self, raw: bytes) -> Decoded[B]:
         """Decode a body, and list its bad entries.
@@ -305,6 +312,6 @@ decode_pairs = BodyDecoder(PairsBody)
 decode_prices = BodyDecoder(PricesBody)
 decode_blacklist = BodyDecoder(BlacklistBody)
 decode_stream_message = BodyDecoder(StreamMessage)
-decode_firm_request = decoder(FirmRequest, bytes_max=JSON_BYTES_MAX)
-decode_firm_response = decoder(FirmResponse, bytes_max=JSON_BYTES_MAX)
+decode_firm_request = decoder(FirmRequest, bytes_max=JSON_BYTES_MAX, tolerant=True)
+decode_firm_response = decoder(FirmResponse, bytes_max=JSON_BYTES_MAX, tolerant=True)
 decode_error_body = decoder(ErrorBody, bytes_max=JSON_BYTES_MAX)

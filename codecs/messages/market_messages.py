@@ -26,7 +26,7 @@ from ...config.limits import (
     VENUE_SWAP_ORDERS_MAX,
 )
 from .delta_messages import DeltaBlock, QuoteParameters
-from .numerals import NumeralText
+from .dialects import NumeralText
 from .otc_messages import OtcOrderBody
 from .query import query_decoder
 from .vocabulary import (
@@ -402,5 +402,5 @@ decode_transaction_query = query_decoder(TransactionQuery)
 decode_price_route = decoder(PriceRoute, bytes_max=JSON_BYTES_MAX)
 decode_route_terms = decoder(RouteTerms, bytes_max=JSON_BYTES_MAX)
 decode_transaction_body = decoder(
-    TransactionBody, bytes_max=ORDER_BODY_BYTES_MAX, unique_keys=True, takes_numerals=True
+    TransactionBody, bytes_max=ORDER_BODY_BYTES_MAX, unique_keys=True, tolerant=True
 )

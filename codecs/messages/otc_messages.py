@@ -136,9 +136,7 @@ def posted(stored: StoredOrder) -> PostedOrder:
     return PostedOrder(order=stored, **msgspec.structs.asdict(stored))
 
 
-decode_otc_order = decoder(
-    OtcOrderBody, bytes_max=ORDER_BODY_BYTES_MAX, unique_keys=True, takes_numerals=True
-)
+decode_otc_order = decoder(OtcOrderBody, bytes_max=ORDER_BODY_BYTES_MAX, unique_keys=True, tolerant=True)
 decode_otc_purge = decoder(OtcPurgeBody, bytes_max=JSON_BYTES_MAX, unique_keys=True)
 decode_otc_listing_query = query_decoder(OtcListingQuery)
 decode_otc_balance_query = query_decoder(OtcBalanceQuery)

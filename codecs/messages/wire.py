@@ -34,7 +34,7 @@ import msgspec
 
 from ...config.errors import InvalidInput
 from ...config.limits import DECIMAL_FRACTION_DIGITS_MAX, DECIMAL_WHOLE_DIGITS_MAX, JSON_VALUES_MAX
-from .numerals import numeral_mender
+from .dialects import dialect_mender
 
 T = TypeVar("T")
 
@@ -68,7 +68,7 @@ class _Described(str):
 
 
 def decoder(
-    kind: type[T], *, bytes_max: int, unique_keys: bool = False, takes_numerals: bool = False
+    kind: type[T], *, bytes_max: int, unique_keys: bool = False, tolerant: bool = False
 ) -> Callable[[bytes], T]:
     """Make the function that decodes JSON documents of one type.
 
@@ -76,7 +76,7 @@ def decoder(
         kind: a msgspec Struct, or any type msgspec decodes.
         bytes_max: longest accepted document, in bytes.
         unique_keys: refuse an object that has a key twice, and more than JSON_VALUES_MAX values.
-        takes_numerals: whole numbers may be written as strings of digits too; see `numerals`.
+        tolerant: take the forms of `dialects` too, at the cost of a second decoding.
 
     Returns:
         `decode(raw) -> kind`. `decode` raises InvalidInput for any bad bytes, and no other error. The error's
@@ -86,7 +86,7 @@ def decoder(
     Guarantees: no float, no lone surrogate and no invalid UTF-8 gets through. Not guaranteed without
     `unique_keys`: that the keys of an object are unique.
     """
-    decode_typed = _numerals_decoder(kind) if takes_numerals else _strict_decoder(kind)
+    decode_typed = _tolerant_decoder(kind) if tolerant else _strict_decoder(kind)
 
     def decode(raw: bytes) -> T:
         try:
@@ -119,12 +119,9 @@ def _strict_decoder(kind: type[T]) -> Callable[[bytes], T]:
     return msgspec.json.Decoder(kind, float_hook=Decimal).decode
 
 
-def _numerals_decoder(kind: type[T]) -> Callable[[bytes], T]:
-    """Make a decoder that also takes whole numbers as digit strings.
-
-    The decoder rewrites the numbers of a document that the strict decoder refuses, and decodes it again.
-    """
-    decode_strict, mend = _strict_decoder(kind), numeral_mender(kind)
+def _tolerant_decoder(kind: type[T]) -> Callable[[bytes], T]:
+    """Make a decoder that mends a document that the strict decoder refuses, and decodes it again."""
+    decode_strict, mend = _strict_decoder(kind), dialect_mender(kind)
 
     def decode(raw: bytes) -> T:
         try:

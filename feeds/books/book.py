@@ -174,7 +174,8 @@ def _read_prices(texts: tuple[str, ...], scale_min: int, *, rising: bool) -> tup
     InvalidInput names the level, `[level][0]`, whose price is no decimal, is zero, or is better than the
     price of the level before.
     """
-    read, scale = parse_decimals(texts, "[{}][0]".format, scale_min)
+    # Towards the maker's gain: a seller's price up, a buyer's price down.
+    read, scale = parse_decimals(texts, "[{}][0]".format, scale_min, up=rising)
     if not all(read):
         at = read.index(0)
         raise InvalidInput(field=f"[{at}][0]", expected="a price above zero", got=texts[at])

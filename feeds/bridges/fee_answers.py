@@ -32,7 +32,7 @@ from ...codecs.bridges.bridge_terms import FEE_FIXED_MAX, PPM_ONE, BridgeFee, fe
 from ...codecs.messages.wire import check_number, decoder
 from ...codecs.rounding import mul_div_up
 from ...config import limits
-from ...config.error_text import shown
+from ...config.error_text import excerpt
 from ...config.errors import BridgeError, InvalidInput
 from ...config.sections.bridges import BridgeSettings
 from ...crypto.addresses import parse_address, to_checksum
@@ -211,7 +211,7 @@ def _most_of_refusal(lane: FeeLane, amount: int, answer: FeeAnswer) -> int | Non
 def _taken(answer: FeeAnswer) -> bytes:
     """Return the body of a successful answer; raise BridgeError for another one."""
     if answer.status != _OK:
-        raise BridgeError(f"answered {answer.status}: {shown(answer.body)}")
+        raise BridgeError(f"answered {answer.status}: {excerpt(answer.body)}")
     return answer.body
 
 

@@ -6,14 +6,16 @@ any kind.
 
     success with `order`       --> the order, as it was written
     success without it         --> BLACKLISTED: the maker does not serve this user
-    any other status           --> REFUSED, 403 as well, with the `error` of the body
+    ... with `error`, or with a null `order`, or without a body           --> REFUSED, with the reason
+    any other status           --> REFUSED, 403 and redirects as well, with the `error` of the body
     deadline                   --> LATE; OUT_OF_TIME if our own requests took all connections
     no whole HTTP answer       --> UNAVAILABLE: no connection, a broken one, no HTTP, or too many bytes
     a body that is no answer   --> INVALID
 
 Source: spec 3.9, 3.10, 3.12; interop.md section 4; ARCHITECTURE.md, "HTTP client".
 Choice: 403 on /firm is a maker failure like any other; only a success without `order` blacklists the user at
-    that maker.
+    that maker. A success that says `error`, has a null `order` or no body (204) is a refusal; `{}` and a
+    success with a `message` alone blacklist, as the specification says.
 """
 
 from collections.abc import Callable
@@ -25,7 +27,7 @@ from ...codecs.http1 import Http1Limits, Response
 from ...codecs.messages.maker_messages import FirmOrder, FirmRequest, decode_error_body, decode_firm_response
 from ...codecs.messages.vocabulary import Side
 from ...codecs.messages.wire import encode
-from ...config.error_text import shown
+from ...config.error_text import excerpt
 from ...config.errors import InvalidInput
 from ...config.limits import MAKER_FIRM_ANSWER_BYTES_MAX
 from ...crypto.hmac_auth import RequestSigner
@@ -107,20 +109,24 @@ def _request(request: FirmAsked) -> FirmRequest:
 
 
 def _order_of(answer: Response) -> FirmOrder:
-    if answer.status >= 300:
+    if answer.status >= 300 or not answer.body:
         raise FirmFailure(FirmFault.REFUSED, f"status {answer.status}{_reason(answer.body)}")
     try:
         decoded = decode_firm_response(answer.body)
     except InvalidInput as error:
         raise FirmFailure(FirmFault.INVALID, error.detail) from None
-    if decoded.order is UNSET:
+    if isinstance(decoded.order, FirmOrder):
+        return decoded.order
+    if decoded.order is UNSET and not decoded.error:
         raise FirmFailure(FirmFault.BLACKLISTED)
-    return decoded.order
+    raise FirmFailure(
+        FirmFault.REFUSED, f"no order: {excerpt(decoded.error or decoded.message or 'no reason')}"
+    )
 
 
 def _reason(body: bytes) -> str:
     try:
-        return f": {shown(decode_error_body(body).error)}"
+        return f": {excerpt(decode_error_body(body).error)}"
     except InvalidInput:
         return " without an error text"
 

@@ -24,10 +24,22 @@ SWAPS = [
 HOPS = {("USDC", "DAI"): [2]}
 
 
+DEEP_GRIDS = {
+    name: {
+        pair: {side: [*levels[:-1], [levels[-1][0], "2000"]] for side, levels in grid.items()}
+        for pair, grid in quoted.items()
+    }
+    for name, quoted in GRIDS.items()
+}
+"""GRIDS with so much at the worst level that all scripts together, which come from one address and show no
+consent, stay within their share of each maker's stock.
+"""
+
+
 @pytest.fixture(scope="module")
 def running(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Running]:
     pairs = [(src, dest) for _, src, dest, _ in SWAPS]
-    with venue_processes(tmp_path_factory.mktemp("venue"), pairs) as processes:
+    with venue_processes(tmp_path_factory.mktemp("venue"), pairs, grids=DEEP_GRIDS) as processes:
         yield processes
 
 

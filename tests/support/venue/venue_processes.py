@@ -117,6 +117,7 @@ def venue_processes(
     store_url: str = "",
     engines: int = 1,
     clock: Path | None = None,
+    grids: Mapping[str, Any] = GRIDS,
 ) -> Iterator[Running]:
     """Once each engine has every maker's books, and prices every one of `pairs`.
 
@@ -126,6 +127,7 @@ def venue_processes(
         has_wallet: whether the venue names the node to pages, so that its accounts sign there.
         store_url: of the `[store]` section.
         clock: file that moves the system clock of the engines (`moved_clock`).
+        grids: prices of the makers, as GRIDS.
     """
     with ExitStack() as owned:
         chain = owned.enter_context(devnet_process(folder))
@@ -135,7 +137,7 @@ def venue_processes(
         devnet = Devnet(nobody, place)
         trio.run(_allow, chain.url(), place)
         ports, maker_pids = {}, []
-        for name, quoted in GRIDS.items():
+        for name, quoted in grids.items():
             home = folder / name
             home.mkdir()
             write_grids(home, name, quoted)

@@ -11,7 +11,9 @@ from cambist.codecs.amounts import (
     format_units,
     parse_amount,
     parse_decimal,
+    parse_decimals,
     parse_positive_amount,
+    parse_printed,
     parse_units,
     rescale_down,
 )
@@ -125,6 +127,72 @@ def test_units_round_trip(amount: int, decimals: int) -> None:
     assert "." not in text or not text.endswith("0")
     if len(text.partition(".")[0]) <= 36:
         assert parse_units(text, decimals) == amount
+
+
+PRINTED = {
+    "1e-7": "0.0000001",  # JavaScript: String(1e-7)
+    "1.5e-9": "0.0000000015",
+    "1e+21": "1" + "0" * 21,  # JavaScript: String(1e21)
+    "1E-7": "0.0000001",  # Python: str(Decimal("0.0000001"))
+    "1.50E-8": "0.0000000150",
+    "0E-18": "0.000000000000000000",  # Python: str(Decimal(0) * Decimal("1e-18")); Java: BigDecimal.toString
+    "1E+3": "1000",  # Java: new BigDecimal("1000").stripTrailingZeros().toString()
+    "1e-07": "0.0000001",  # Go: big.Float.String, C: printf("%g")
+    "1.234568e+09": "1234568000",
+    "0.1e-6": "0.0000001",  # Ruby: BigDecimal("0.0000001").to_s
+    "0.15e1": "1.5",
+    ".5": "0.5",  # bc, and bcmath of old versions of PHP
+    "5.": "5",  # Python: numpy.format_float_positional(5.0)
+    "+5": "5",
+    "-0": "0",  # C: printf("%g", -0.0)
+    "-0.0": "0",
+    "-0e-8": "0",
+    "2270.0": "2270",
+    "1e36": None,
+    "1e9999": None,
+    "-1e-7": None,
+    "-0.01": None,
+    "-.5": None,
+    "1e": None,
+    "e5": None,
+    ".": None,
+    "": None,
+    "+": None,
+    "1e-10000": None,
+    "1e1.5": None,
+    "Infinity": None,
+    "NaN": None,
+    "1,5": None,
+    "1 ": None,
+    "0x1": None,
+    "1/3": None,
+    "\u0661": None,
+    "1" * 401: None,
+}
+"""Decimals as languages print them -> the same in plain digits, or None where it is refused."""
+
+
+@pytest.mark.parametrize(("text", "plain"), PRINTED.items(), ids=lambda text: ascii(text)[:20])
+def test_decimals_as_languages_print_them(text: str, plain: str | None) -> None:
+    if plain is None:
+        with pytest.raises(InvalidInput, match=r"^Invalid input: \[1\]: expected a decimal string"):
+            parse_decimals(["1", text], "[{}]".format)
+        return
+    mantissa, scale = parse_printed(text)
+    assert 0 <= scale <= 36
+    assert Fraction(mantissa, 10**scale) == Fraction(plain)
+    (_, mantissa), scale = parse_decimals(["1", text], "[{}]".format)
+    assert Fraction(mantissa, 10**scale) == Fraction(plain)
+
+
+@given(st.decimals(0, 10**30, allow_nan=False, allow_infinity=False) | st.floats(0, 1e30))
+def test_what_python_prints_is_read_exactly_or_rounded_to_the_wanted_side(number: Decimal | float) -> None:
+    exact = Fraction(str(number))
+    (down, scale), (up, up_scale) = parse_printed(str(number)), parse_printed(str(number), up=True)
+    assert Fraction(down, 10**scale) <= exact <= Fraction(up, 10**up_scale)
+    assert Fraction(up, 10**up_scale) - Fraction(down, 10**scale) <= Fraction(1, 10**36)
+    if scale < 36:
+        assert Fraction(down, 10**scale) == exact
 
 
 @given(st.text(max_size=90))

@@ -183,7 +183,7 @@ def test_twap_bounds_are_left_to_the_endpoint(bad: dict[str, int]) -> None:
     ("change", "said"),
     [
         ({"slippage": 10001}, "slippage: expected an integer <= 10000"),
-        ({"slippage": None}, "slippage: expected an integer, got null"),
+        ({"slippage": True}, "slippage: expected an integer, got a boolean"),
         ({"partnerFeeBps": 201}, "partnerFeeBps: expected an integer <= 200"),
         ({"partnerFeeBps": "201"}, "partnerFeeBps: expected an integer <= 200"),
         ({"partnerFeeBps": "1.0"}, "partnerFeeBps: expected an integer, got a string"),

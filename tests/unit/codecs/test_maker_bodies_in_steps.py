@@ -35,7 +35,7 @@ BODIES: dict[str, tuple[Any, dict[str, Any]]] = {
     "blacklist": (decode_blacklist, {"blacklist": [*(["0x" + "bb" * 20] * COUNT), 7]}),
     "message": (
         decode_stream_message,
-        {"prices": entries(GRID, []), "tokens": {"A": TOKEN}, "blacklist": []},
+        {"prices": entries(GRID, [1]), "tokens": {"A": TOKEN}, "blacklist": []},
     ),
 }
 

@@ -1,12 +1,14 @@
 """Messages of makers (spec 3) on the wire, as a maker sends them and as the venue reads them."""
 
 from decimal import Decimal
+from typing import Any
 
 import pytest
 from msgspec import UNSET
 
 from cambist.codecs.messages.maker_messages import (
     BlacklistBody,
+    Decoded,
     ErrorBody,
     FirmOrder,
     FirmRequest,
@@ -116,9 +118,9 @@ def test_prices_as_read() -> None:
         (b'{"bids":[["1","2"],["1"]]}', "bids[1]: expected an array of length 2"),
         (b'{"bids":[["1","2","3"]]}', "bids[0]: expected an array of length 2"),
         (b'{"asks":[["1",2]]}', "asks[0][1]: expected a string, got an integer"),
-        (b'{"asks":null}', "asks: expected an array, got null"),
-        (b"[]", "expected an object, got an array"),
-        (b"null", "expected an object, got null"),
+        (b'{"asks":{}}', "asks: expected an array, got an object"),
+        (b"[1]", "expected an object, got an array"),
+        (b"0", "expected an object, got an integer"),
     ],
 )
 def test_a_bad_grid_costs_only_its_pair(grid: bytes, reason: str) -> None:
@@ -132,7 +134,10 @@ def test_a_bad_grid_costs_only_its_pair(grid: bytes, reason: str) -> None:
     ("token", "reason"),
     [
         (b'{"address":"0x1","decimals":18,"type":"ERC721"}', "type: expected one of ERC20, got 'ERC721'"),
-        (b'{"address":"0x1","decimals":"18","type":"ERC20"}', "decimals: expected an integer, got a string"),
+        (
+            b'{"address":"0x1","decimals":"18.0","type":"ERC20"}',
+            "decimals: expected an integer, got a string",
+        ),
         (b'{"address":"0x1","decimals":37,"type":"ERC20"}', "decimals: expected an integer <= 36"),
         (b'{"address":"0x1","decimals":-1,"type":"ERC20"}', "decimals: expected an integer >= 0"),
         (b'{"decimals":18,"type":"ERC20"}', "address: missing"),
@@ -150,7 +155,7 @@ def test_liquidity_is_any_number_and_exact(number: bytes) -> None:
     assert read.body.pairs["A/B"] == Pair("A", "B", Decimal(number.decode()))
 
 
-@pytest.mark.parametrize("number", [b"true", b"null", b'"NaN"', b'"Infinity"', b"1e400", b"1e-400"])
+@pytest.mark.parametrize("number", [b"true", b'"NaN"', b'"Infinity"', b"1e400", b"1e-400"])
 def test_a_senseless_liquidity_costs_only_its_pair(number: bytes) -> None:
     read = decode_pairs(b'{"pairs":{"A/B":{"base":"A","quote":"B","liquidityUSD":%s}}}' % number)
     assert read.body.pairs == {}
@@ -179,8 +184,7 @@ def test_a_stream_message_as_read() -> None:
     ("raw", "said"),
     [
         (b"{}", "prices: missing"),
-        (b'{"prices":[]}', "prices: expected an object, got an array"),
-        (b'{"prices":null}', "prices: expected an object, got null"),
+        (b'{"prices":[{}]}', "prices: expected an object, got an array"),
         (b'{"prices":{"A/B":{"bids":7}}', "the JSON ends too early"),
         (b'{"prices":{},"message":7}', "message: expected a string or null, got an integer"),
         (b'{"error":"closed"}', "prices: missing"),
@@ -217,8 +221,86 @@ def test_a_firm_amount_is_never_a_number() -> None:
 def test_a_firm_response_as_read() -> None:
     assert decode_firm_response(encode(FirmResponse(order=ORDER))).order == ORDER
     assert decode_firm_response(b'{"message":"blacklisted","x":1}') == FirmResponse(message="blacklisted")
-    with pytest.raises(InvalidInput, match="order: expected an object, got null"):
-        decode_firm_response(b'{"order":null}')
+    assert decode_firm_response(b'{"order":null}').order is None
+    with pytest.raises(InvalidInput, match=r"order\.expiry: expected an integer, got a string"):
+        decode_firm_response(encode(FirmResponse(order=ORDER)).replace(str(ORDER.expiry).encode(), b'"soon"'))
+
+
+# --- As languages write them ---------------------------------------------------------------------------
+
+DIALECTS = {
+    "Go: nil slices in a grid": (
+        decode_prices,
+        b'{"prices":{"A/B":{"bids":null,"asks":null}}}',
+        PricesBody({"A/B": PriceGrid()}),
+    ),
+    "Go: a nil grid": (decode_prices, b'{"prices":{"A/B":null}}', PricesBody({"A/B": PriceGrid()})),
+    "Go: a nil map": (decode_prices, b'{"prices":null}', PricesBody({})),
+    "Go: a nil slice": (decode_blacklist, b'{"blacklist":null,"message":""}', BlacklistBody((), "")),
+    "PHP: an empty array": (decode_prices, b'{"prices":[]}', PricesBody({})),
+    "PHP: an empty grid": (decode_prices, b'{"prices":{"A/B":[ ]}}', PricesBody({"A/B": PriceGrid()})),
+    "PHP: no pairs on a socket": (
+        decode_stream_message,
+        b'{"pairs":[],"prices":{"A/B":[]}}',
+        StreamMessage(pairs={}, prices={"A/B": PriceGrid()}),
+    ),
+    "Java: nulls for what is absent": (
+        decode_stream_message,
+        (
+            b'{"tokens":null,"pairs":null,"prices":{"A/B":{"bids":[["1","2"]],"asks":null}},'
+            b'"blacklist":null,"message":null}'
+        ),
+        StreamMessage(prices={"A/B": PriceGrid(bids=(("1", "2"),))}),
+    ),
+    "Java: a token without texts": (
+        decode_tokens,
+        (
+            b'{"tokens":{"A":{"symbol":null,"name":null,"description":null,"address":"0x1","decimals":6,'
+            b'"type":"ERC20"}}}'
+        ),
+        TokensBody({"A": Token(address="0x1", decimals=6, type=TokenType.ERC20)}),
+    ),
+    "Lua: a whole number with a fraction": (
+        decode_tokens,
+        b'{"tokens":{"A":{"address":"0x1","decimals":18.0,"type":"ERC20"}}}',
+        TokensBody({"A": Token(address="0x1", decimals=18, type=TokenType.ERC20)}),
+    ),
+    "JavaScript: a BigInt as text": (
+        decode_tokens,
+        b'{"tokens":{"A":{"address":"0x1","decimals":"18","type":"ERC20"}}}',
+        TokensBody({"A": Token(address="0x1", decimals=18, type=TokenType.ERC20)}),
+    ),
+    "anybody: a pair without liquidity": (
+        decode_pairs,
+        b'{"pairs":{"A/B":{"base":"A","quote":"B"},"C/D":{"base":"C","quote":"D","liquidityUSD":null}}}',
+        PairsBody({"A/B": Pair("A", "B"), "C/D": Pair("C", "D")}),
+    ),
+}
+"""Bodies as encoding/json, json_encode, Jackson, dkjson and JSON.stringify write them, and what they mean."""
+
+
+@pytest.mark.parametrize(("decode", "raw", "body"), DIALECTS.values(), ids=DIALECTS)
+def test_a_body_as_a_language_writes_it_costs_no_entry(decode: Any, raw: bytes, body: object) -> None:
+    assert decode(raw) == Decoded(body, {})
+
+
+def test_a_firm_order_as_languages_write_it() -> None:
+    raw = encode(FirmResponse(order=ORDER))
+    for written in (f'"{ORDER.expiry}"', f"{ORDER.expiry}.0", f"{ORDER.expiry}.000e0"):
+        said = raw.replace(f'"expiry":{ORDER.expiry}'.encode(), f'"expiry":{written}'.encode())
+        assert decode_firm_response(said).order == ORDER
+    assert decode_firm_response(b'{"order":null,"error":null,"message":null}') == FirmResponse(order=None)
+    assert decode_firm_response(b"[]") == FirmResponse()
+
+
+def test_raw_units_stay_strict() -> None:
+    raw = encode(FirmResponse(order=ORDER))
+    said = raw.replace(
+        f'"makerAmount":"{ORDER.maker_amount}"'.encode(), f'"makerAmount":{ORDER.maker_amount}'.encode()
+    )
+    assert said != raw
+    with pytest.raises(InvalidInput, match=r"order\.makerAmount: expected a string, got an integer"):
+        decode_firm_response(said)
 
 
 def test_one_message_holds_a_bounded_number_of_entries() -> None:

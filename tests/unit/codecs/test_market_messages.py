@@ -227,7 +227,7 @@ def test_the_price_route_of_a_transaction_is_kept_byte_for_byte() -> None:
         ({"slippage": "1e2"}, "slippage: expected an integer or null, got a string"),
         ({"srcAmount": 10}, "srcAmount: expected a string or null, got an integer"),
         ({"partnerFeeBps": -10}, "partnerFeeBps: expected a string or null, got an integer"),
-        ({"isCapSurplus": None}, "isCapSurplus: expected a boolean, got null"),
+        ({"isCapSurplus": 1}, "isCapSurplus: expected a boolean, got an integer"),
         ({"isCapSurplus": "true"}, "isCapSurplus: expected a boolean, got a string"),
         ({"userAddress": None}, "userAddress: expected a string, got null"),
         ({"partner": "p" * 129}, "partner: expected a string of length <= 128"),

@@ -80,10 +80,22 @@ def test_crossed_and_locked_are_told_exactly_across_scales(
         assert book_of(((bid, "1"),), ((ask, "1"),), *decimals).asks.prices
 
 
+def test_prices_with_exponents_are_those_without() -> None:
+    printed = PriceGrid((("1.5E+3", "1E-7"), ("1e3", ".5")), (("1.6e+03", "2."),))
+    plain = PriceGrid((("1500", "0.0000001"), ("1000", "0.5")), (("1600", "2"),))
+    assert build_book(printed, 18, 6) == build_book(plain, 18, 6)
+
+
+def test_prices_that_are_too_fine_are_rounded_to_the_gain_of_the_maker() -> None:
+    third, more = "0." + "3" * 40, "0." + "3" * 35 + "4"
+    book = build_book(PriceGrid(((third, "1"),), ((third, "1"),)), 36, 36)
+    assert book == build_book(PriceGrid((("0." + "3" * 36, "1"),), ((more, "1"),)), 36, 36)
+
+
 @pytest.mark.parametrize(
     ("bids", "asks", "said"),
     [
-        ((("1e3", "1"),), (), r"prices\.WETH/USDC\.bids\[0\]\[0\]: expected a decimal string: .*, got '1e3'"),
+        ((("1e", "1"),), (), r"prices\.WETH/USDC\.bids\[0\]\[0\]: expected a decimal string: .*, got '1e'"),
         ((), (("1", "1"), ("2", "-1")), r"prices\.WETH/USDC\.asks\[1\]\[1\]: expected a decimal string"),
         ((("2", "1"), ("0.00", "1")), (), r"bids\[1\]\[0\]: expected a price above zero, got '0\.00'"),
         ((("1", "1"), ("1.01", "1")), (), r"bids\[1\]\[0\]: expected best price first, got '1\.01'"),
@@ -94,8 +106,9 @@ def test_crossed_and_locked_are_told_exactly_across_scales(
         ),
         ((("1", "1,1"),), (), r"bids\[0\]\[1\]: expected a decimal string"),
         ((("1.1.1", "1.1"),), (), r"bids\[0\]\[0\]: expected a decimal string"),
-        ((("1.5", "1"), (".5", "1")), (), r"bids\[1\]\[0\]: expected a decimal string"),
-        ((("1.5", "1"), ("5.", "1")), (), r"bids\[1\]\[0\]: expected a decimal string"),
+        ((("1.5", "1"), (".", "1")), (), r"bids\[1\]\[0\]: expected a decimal string"),
+        ((("1.5", "1"), ("5.", "1")), (), r"bids\[1\]\[0\]: expected best price first, got '5\.'"),
+        ((("1e-40", "1"),), (), r"bids\[0\]\[0\]: expected a price above zero, got '1e-40'"),
         ((("1.5", "1"), ("", "1")), (), r"bids\[1\]\[0\]: expected a decimal string: .*, got ''"),
         ((("1.5", "1"), ("1.\u0665", "1")), (), r"bids\[1\]\[0\]: expected a decimal string"),
         ((("1.5", "1"), ("1" * 37, "1")), (), r"bids\[1\]\[0\]: expected a decimal string"),

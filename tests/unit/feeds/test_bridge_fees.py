@@ -40,13 +40,16 @@ def a_lane(kind: str = "across", url: str = "http://127.0.0.1:9", **more: Any) -
     return FeeLane("one", settings, (1, 10), (HERE, THERE), AMOUNTS, pool, (0, 2), (6, 6))
 
 
-def fee_from(lane: FeeLane, answers: Sequence[bytes | FeeAnswer]) -> LaneFee:
+Answers = Sequence[bytes | FeeAnswer]
+
+
+def fee_from(lane: FeeLane, answers: Answers) -> LaneFee:
     """The fee that follows from these answers, all of which are asked for."""
     found, _ = asked_with(lane, answers)
     return found
 
 
-def asked_with(lane: FeeLane, answers: Sequence[bytes | FeeAnswer]) -> tuple[LaneFee, list[str]]:
+def asked_with(lane: FeeLane, answers: Answers) -> tuple[LaneFee, list[str]]:
     """The fee that follows from these answers, and what they were asked by."""
     asking = asking_fee(lane)
     targets = [next(asking)]
@@ -84,7 +87,7 @@ def total(amount: int) -> dict[str, str]:
 
 
 def test_across_is_asked_for_both_amounts() -> None:
-    answers = [suggested(), suggested()]
+    answers: Answers = [suggested(), suggested()]
     _, (first, second) = asked_with(a_lane(), answers)
     ends = f"inputToken=0x{HERE.hex()}&outputToken=0x{THERE.hex()}&originChainId=1&destinationChainId=10"
     assert first.lower() == f"/suggested-fees?{ends}&skipAmountLimit=true&amount=10000000".lower()
@@ -135,7 +138,7 @@ def test_a_falling_fee_is_a_fixed_one() -> None:
 
 
 def test_a_fee_of_across() -> None:
-    answers = [suggested(totalRelayFee=total(12_000)), suggested(totalRelayFee=total(50_009_000))]
+    answers: Answers = [suggested(totalRelayFee=total(12_000)), suggested(totalRelayFee=total(50_009_000))]
     found = fee_from(a_lane(margin_bps=1_000), answers)
     bare = fitted((AMOUNTS[0], 12_000), (AMOUNTS[1], 50_009_000))
     assert found.fee == BridgeFee(-(-bare.ppm * 11 // 10), -(-bare.fixed * 11 // 10))
@@ -150,7 +153,7 @@ def test_limits_are_the_narrowest_and_no_amount_beyond_them_is_asked_for() -> No
 
 
 def test_a_refused_amount_says_the_limit_up_to_which_the_lane_stays_open() -> None:
-    answers = [
+    answers: Answers = [
         suggested(totalRelayFee=total(12_000)),
         too_high("60000.0"),
         suggested(totalRelayFee=total(30_009_000)),
@@ -163,7 +166,7 @@ def test_a_refused_amount_says_the_limit_up_to_which_the_lane_stays_open() -> No
 
 def test_a_lane_for_less_than_the_smaller_amount_stays_open() -> None:
     most = {"minDeposit": "5", "maxDeposit": "7500001"}
-    answers = [too_high("7.500001"), suggested(limits=most), suggested(limits=most)]
+    answers: Answers = [too_high("7.500001"), suggested(limits=most), suggested(limits=most)]
     found, asked = asked_with(a_lane(), answers)
     assert amounts_of(asked) == [AMOUNTS[0], 750_000, 7_500_001]
     assert (found.least, found.most) == (5, 7_500_001)
@@ -171,7 +174,7 @@ def test_a_lane_for_less_than_the_smaller_amount_stays_open() -> None:
 
 @pytest.mark.parametrize("refusal", [FeeAnswer(400, b'{"code":"AMOUNT_TOO_HIGH"}'), too_high("100000.0")])
 def test_a_refusal_without_a_limit_below_the_amount_shrinks_it(refusal: FeeAnswer) -> None:
-    answers = [suggested(), refusal, suggested()]
+    answers: Answers = [suggested(), refusal, suggested()]
     found, asked = asked_with(a_lane(), answers)
     assert amounts_of(asked) == [AMOUNTS[0], AMOUNTS[1], AMOUNTS[1] // 10]
     assert found.most == AMOUNTS[1] // 10
@@ -192,7 +195,7 @@ def test_nothing_enters_a_lane_without_liquidity(answers: list[bytes | FeeAnswer
 
 
 def test_limits_that_fall_with_each_answer_end_in_a_failure() -> None:
-    answers = [suggested(), *(too_high(f"{thousand}000.0") for thousand in (60, 50, 40, 30))]
+    answers: Answers = [suggested(), *(too_high(f"{thousand}000.0") for thousand in (60, 50, 40, 30))]
     with pytest.raises(BridgeError, match="limits changed with each of 5"):
         fee_from(a_lane(), answers)
 

@@ -94,7 +94,7 @@ def test_amounts_in_the_quote_token(
     ("levels", "rising", "said"),
     [
         ([("1", "x")], True, r"bids\[0\]\[1\]: expected a decimal string"),
-        ([("1", "1"), ("1e3", "1")], True, r"bids\[1\]\[0\]: expected a decimal string"),
+        ([("1", "1"), ("1e", "1")], True, r"bids\[1\]\[0\]: expected a decimal string"),
         ([("0", "1")], True, r"bids\[0\]\[0\]: expected a price above zero"),
         ([("1", "1"), ("2", "1")], False, r"bids\[1\]\[0\]: expected best price first, got '2'"),
         ([("2", "1"), ("1.9", "1")], True, "best price first"),

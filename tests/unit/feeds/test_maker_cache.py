@@ -107,10 +107,10 @@ BAD_GRIDS = {
     "locked": grid("2500", "2500"),
     "unsorted": {"bids": [["1", "1"], ["2", "1"]]},
     "no price": grid("0", "1"),
-    "no decimal": grid("1e3", "2501"),
+    "no decimal": grid("1e", "2501"),
     "no level": {"bids": [["2500"]]},
     "numbers": {"bids": [[2500, 1]]},
-    "null": None,
+    "a text": "2500",
 }
 
 
@@ -128,6 +128,14 @@ def test_bad_grid_costs_its_pair_alone_and_takes_its_old_book_out(bad: Any, over
     assert made.cache.statistics().refused["prices"] == 1
     made.message(2, prices={PAIR: grid()})
     assert made.live() == {(WETH, USDC), (WBTC, USDC)}
+
+
+@pytest.mark.parametrize("nothing", [None, [], {"bids": None, "asks": None}])
+def test_a_grid_of_nothing_disables_its_pair_as_an_empty_object_does(nothing: Any) -> None:
+    made = told(PAIR, OTHER)
+    made.message(1, prices={PAIR: nothing, OTHER: grid("60000", "60001")})
+    assert made.live() == {(WBTC, USDC)}
+    assert made.cache.statistics().refused.get("prices", 0) == 0
 
 
 def test_book_after_a_refused_one_is_built_of_its_own_grid() -> None:

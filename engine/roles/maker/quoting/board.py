@@ -9,11 +9,14 @@ pair, so that the body of /prices and the first WebSocket message are one join.
 
 Source: spec 3.8, 3.6.2; interop.md 4.
 Choice: A price too old to be signed is not shown either.
+Choice: A price source may write decimals as its language prints them; they are shown in plain digits.
 """
 
+import re
 from collections.abc import Iterable, Mapping
 
-from .....codecs.messages.maker_messages import Pair, PriceGrid, Token
+from .....codecs.amounts import plain_decimal
+from .....codecs.messages.maker_messages import Level, Pair, PriceGrid, Token
 from .....codecs.messages.wire import encode
 from .....config.errors import InvalidInput
 from .....feeds.books.book import Book, build_book
@@ -21,6 +24,8 @@ from .ledger import Exposure
 
 _EMPTY = b"{}"
 _NO_GRID = PriceGrid()
+_UNUSUAL = re.compile(rb'[eE+-]|"\.|\."|\.[0-9]{37}')
+"""What no encoded grid has but one whose decimals are not in plain digits; the keys have no such letter."""
 
 
 def message_tail(message: str) -> bytes:
@@ -209,11 +214,22 @@ class Board:
         )
         if not changed and quoted is (state.fragment is not _EMPTY):
             return
-        fragment = (
-            encode({"bids": state.grid.bids or (), "asks": state.grid.asks or ()}) if quoted else _EMPTY
-        )
+        fragment = _published(state.grid) if quoted else _EMPTY
         if fragment == state.fragment:
             return
         state.fragment = fragment
         self._prices_body = None
         self.dirty[state.pair_id] = state
+
+
+def _published(grid: PriceGrid) -> bytes:
+    """Encode a valid grid with both sides, in plain digits."""
+    encoded = encode({"bids": grid.bids or (), "asks": grid.asks or ()})
+    if not _UNUSUAL.search(encoded):
+        return encoded
+    return encode({"bids": _plain(grid.bids or (), up=False), "asks": _plain(grid.asks or (), up=True)})
+
+
+def _plain(levels: Iterable[Level], *, up: bool) -> list[Level]:
+    """Rewrite levels in plain digits, with prices rounded as `build_ladder` rounds them."""
+    return [(plain_decimal(price, up=up), plain_decimal(amount)) for price, amount in levels]

@@ -338,14 +338,14 @@ def _amounts(request: FirmRequest, book: Book, *, gives_base: bool) -> tuple[int
     The request names one of the two amounts; the other follows from the prices of the pair's order book.
     """
     text = request.taker_amount
-    if text is not None and request.maker_amount is None:
+    if text and not request.maker_amount:  # an empty amount is absent: some languages have no other way
         given = parse_amount(text, "takerAmount")
         other = base_received(book.asks, given) if gives_base else quote_received(book.bids, given)
         if given and other:
             return other, given
         raise _no_amount("takerAmount", text, other)
     text = request.maker_amount
-    if text is None or request.taker_amount is not None:
+    if not text or request.taker_amount:
         raise InvalidInput(
             expected="exactly one of makerAmount and takerAmount", got="both" if text else "neither"
         )

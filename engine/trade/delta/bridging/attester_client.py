@@ -9,7 +9,7 @@ import httpx
 
 from .....codecs.http1 import Http1Limits
 from .....config import limits
-from .....config.error_text import shown
+from .....config.error_text import excerpt
 from .....config.errors import BridgeError, InvalidInput
 from .....feeds.transport.httpx_transport import DialTransport
 from .attestations import AttestedMessage, attested_in, messages_target, reattest_target
@@ -46,7 +46,7 @@ class AttesterClient:
         if answer.status_code == _NOT_FOUND:
             return None
         if not answer.is_success:
-            raise BridgeError(f"answered {answer.status_code}: {shown(answer.content)}")
+            raise BridgeError(f"answered {answer.status_code}: {excerpt(answer.content)}")
         try:
             return attested_in(answer.content, burned)
         except InvalidInput as error:
@@ -60,7 +60,7 @@ class AttesterClient:
         """
         answer = await self._ask("POST", reattest_target(nonce))
         if not answer.is_success:
-            raise BridgeError(f"answered {answer.status_code}: {shown(answer.content)}")
+            raise BridgeError(f"answered {answer.status_code}: {excerpt(answer.content)}")
 
     async def _ask(self, method: str, target: str) -> httpx.Response:
         try:

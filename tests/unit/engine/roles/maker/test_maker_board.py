@@ -45,6 +45,14 @@ def test_a_grid_is_shown_as_it_was_given() -> None:
     assert decode_prices(board.prices_body()).body.prices[PAIR] == GRID
 
 
+def test_a_grid_in_exponents_is_shown_in_plain_digits() -> None:
+    fine = "0." + "3" * 40
+    board = a_chain(grid=PriceGrid(bids=((fine, "1E-7"),), asks=(("2.5e+3", ".5"),))).board
+    assert shown(board) == {"bids": [[fine[:38], "0.0000001"]], "asks": [["2500", "0.5"]]}
+    board.apply(PAIR, PriceGrid(asks=((fine, "1"),)), NOW_MS)
+    assert shown(board) == {"bids": [], "asks": [["0." + "3" * 35 + "4", "1"]]}
+
+
 def test_an_absent_side_is_shown_empty_and_a_disabled_pair_as_an_empty_object() -> None:
     board = a_chain(grid=PriceGrid(asks=(("2501", "1"),))).board
     assert shown(board) == {"bids": [], "asks": [["2501", "1"]]}

@@ -1,4 +1,4 @@
-"""Whole numbers of requests, as a number or in quotes; other texts are refused."""
+"""JSON as languages write it: whole numbers in quotes or with a fraction of zero, nulls, empty arrays."""
 
 from typing import Annotated
 
@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from msgspec import UNSET, Meta, Raw, Struct, UnsetType
 
-from cambist.codecs.messages.numerals import NumeralText, numeral_mender
+from cambist.codecs.messages.dialects import NumeralText, dialect_mender
 from cambist.codecs.messages.wire import decoder, encode
 from cambist.config.errors import InvalidInput
 
@@ -25,7 +25,7 @@ class Body(Struct, frozen=True):
     kept: Raw = Raw(b"null")
 
 
-decode = decoder(Body, bytes_max=10_000, takes_numerals=True)
+decode = decoder(Body, bytes_max=10_000, tolerant=True)
 
 
 @given(st.integers(0, 2**53 - 1), st.booleans(), st.booleans())
@@ -68,13 +68,57 @@ def test_what_else_is_wrong_is_told(raw: bytes, said: str) -> None:
     assert said in caught.value.detail
 
 
+@pytest.mark.parametrize(
+    ("number", "said"),
+    [
+        (b"5.0", 5),
+        (b"5e0", 5),
+        (b"1.5E+3", 1_500),
+        (b"9007199254740991.000", 2**53 - 1),
+        (b"-0.0", 0),
+    ],
+)
+def test_a_whole_number_may_have_a_fraction_of_zero(number: bytes, said: int) -> None:
+    assert decode(b'{"deadline":%b,"side":%b,"items":[{"expiry":%b}]}' % (number, number, number)) == Body(
+        deadline=said, side=said, items=(Item(said),)
+    )
+
+
+@pytest.mark.parametrize("number", [b"5.5", b"1e-1", b"1e99", b"1e300", b"true", b'"5.0"', b"[]", b"{}"])
+def test_what_is_no_whole_number_stays_one(number: bytes) -> None:
+    with pytest.raises(InvalidInput, match=r"items\[0\]\.expiry: expected an integer"):
+        decode(b'{"items":[{"expiry":%b}]}' % number)
+
+
+def test_a_null_is_an_absent_member_or_an_empty_collection() -> None:
+    assert decode(b'{"deadline":null,"fee":null,"side":null,"items":null,"kept":null}') == Body()
+    with pytest.raises(InvalidInput, match=r"items\[0\]\.expiry: expected an integer, got null"):
+        decode(b'{"items":[{"expiry":null}]}')
+
+
+class Table(Struct, frozen=True):
+    rows: dict[str, Item | None]
+    empty: Body
+    own: Body | UnsetType | None = UNSET
+
+
+def test_collections_of_other_languages() -> None:
+    read = decoder(Table, bytes_max=1_000, tolerant=True)
+    assert read(b' {"rows":[],"empty":[ ]} ') == read(b'{"rows":null,"empty":null}') == Table({}, Body())
+    assert read(b'{"rows":{"a":null,"b":{"expiry":"7"}},"empty":{},"own":null}') == Table(
+        {"a": None, "b": Item(7)}, Body(), None
+    )
+    with pytest.raises(InvalidInput, match="rows: expected an object, got an array"):
+        read(b'{"rows":[1],"empty":[]}')
+
+
 def test_other_members_come_through_byte_for_byte() -> None:
     body = decode(b' {"deadline" : "007", "kept": { "a" : 1.0 ,"deadline":"5"}, "more": ["5"]} ')
     assert (body.deadline, bytes(body.kept)) == (7, b'{ "a" : 1.0 ,"deadline":"5"}')
 
 
-def test_numerals_are_taken_where_a_decoder_says_so_alone() -> None:
+def test_a_decoder_that_is_not_tolerant_mends_nothing() -> None:
     with pytest.raises(InvalidInput, match="deadline: expected an integer or null, got a string"):
         decoder(Body, bytes_max=10_000)(b'{"deadline":"5"}')
-    with pytest.raises(TypeError, match="has no numbers"):
-        numeral_mender(str)
+    with pytest.raises(TypeError, match="has nothing to mend"):
+        dialect_mender(str)
