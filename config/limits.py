@@ -96,6 +96,7 @@ TYPED_DATA_MEMBERS_MAX = 1_024  # members over all struct types of one document
 TYPED_DATA_VALUES_MAX = 100_000  # values of one message, array elements included
 JSON_INT_MAX = 2**53 - 1  # the largest integer that every JSON reader keeps exact
 REFUSED_ENTRIES_MAX = 1_000  # bad tokens, pairs, grids in one maker's body; beyond, the whole body is refused
+MAKER_REFUSALS_SHOWN_MAX = 100  # refused pairs of a maker in its scores
 NAME_CHARS_MAX = 128  # partner, agent, bridge and token names
 QUERY_BYTES_MAX = 8_192
 QUERY_PARAMETERS_MAX = 100

@@ -132,6 +132,7 @@ FEED_REST_AFTER = 5  # failures of a poll in a row, from which on its polls come
 FEED_REST_S = 60.0
 SOCKET_GRACE_S = 1.0  # a disconnect longer than this takes the maker's books out
 FIRST_MESSAGE_S = 10.0  # for a maker's complete first message
+FEED_REFUSALS_EVERY_S = 5.0  # between two lines of the log about a maker's refused pairs
 FEED_REMARK_EVERY_S = 1.0  # between two messages of a maker that are logged
 BOOK_STALE_S = 10.0  # a book that was not confirmed for so long leaves routing
 BOOK_LOOK_S = 0.25  # between two looks at the age of books

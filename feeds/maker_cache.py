@@ -47,12 +47,12 @@ from ..codecs.messages.maker_messages import (
 )
 from ..config.error_text import shown
 from ..config.errors import InvalidInput
-from ..config.limits import MAKER_ENTRIES_MAX, NAME_CHARS_MAX
+from ..config.limits import MAKER_ENTRIES_MAX, MAKER_REFUSALS_SHOWN_MAX, NAME_CHARS_MAX
 from ..crypto.addresses import parse_address
 from .blacklist import MakerBlacklist
 from .books.book import Book, build_book, cut_ladder
 from .books.pair_index import LiveBook, PairIndex, ends_of
-from .standing import CacheStatistics, PairReport, PairStanding
+from .standing import REFUSED_STANDINGS, CacheStatistics, PairReport, PairStanding
 
 E = TypeVar("E")
 
@@ -169,6 +169,7 @@ class MakerCache:
         self._bounds: dict[tuple[bytes, bytes], tuple[int, int]] = {}  # (src, dest) -> (base units, until)
         self._rests_until_ms = 0
         self._refused: Counter[str] = Counter()
+        self._untold: dict[str, str] = {}  # pair id -> reason of a refusal since the last `take_refusals`
         self._updated_ms = 0
         self._first_ms = 0  # time of the last complete message of the socket
 
@@ -341,6 +342,20 @@ class MakerCache:
                 confirmed_ms=entry.confirmed_ms,
                 grid=entry.grid,
             )
+
+    def refused_pairs(self) -> dict[str, str]:
+        """Return why pairs are refused: pair id -> text, the first MAKER_REFUSALS_SHOWN_MAX by id."""
+        refused = sorted(
+            (pair_id, entry.reason)
+            for pair_id, entry in self._entries.items()
+            if entry.standing in REFUSED_STANDINGS
+        )
+        return dict(refused[:MAKER_REFUSALS_SHOWN_MAX])
+
+    def take_refusals(self) -> dict[str, str]:
+        """Return the pairs that were refused for a new reason since the last call: pair id -> reason."""
+        taken, self._untold = self._untold, {}
+        return taken
 
     def hidden(self, *tokens: bytes) -> frozenset[PairStanding]:
         """Return the temporary reasons why books with one of `tokens` are not routed.
@@ -533,7 +548,11 @@ class MakerCache:
         Delete an entry of which nothing is left: no pair, no prices, no fault.
         """
         entry.base = entry.quote = b""
+        before = entry.reason
         entry.standing, entry.reason = self._judge(pair_id, entry)
+        is_news = entry.reason != before and entry.standing in REFUSED_STANDINGS
+        if is_news and len(self._untold) < MAKER_ENTRIES_MAX:
+            self._untold[pair_id] = entry.reason
         entry.ends = ends_of(entry.base, entry.quote)
         self._rank(pair_id, entry)
         if entry.pair is None and entry.is_stale:

@@ -27,6 +27,17 @@ class PairStanding(StrEnum):
     UNLISTED_TOKEN = "unlisted token"  # noqa: S105
 
 
+REFUSED_STANDINGS = frozenset(
+    (
+        PairStanding.REFUSED_GRID,
+        PairStanding.REFUSED_PAIR,
+        PairStanding.REFUSED_TOKEN,
+        PairStanding.UNKNOWN_TOKEN,
+    )
+)
+"""Standings of pairs whose data the maker has to mend."""
+
+
 class PairReport(Struct, frozen=True):
     """A pair of a maker as its cache holds it.
 

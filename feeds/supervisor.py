@@ -22,6 +22,7 @@ Choice: Polls of /prices go on beside the socket, three times in `stale_s`: they
 """
 
 from collections.abc import Awaitable, Callable, Mapping
+from itertools import islice
 from random import Random
 from ssl import SSLContext
 
@@ -31,7 +32,7 @@ import trio
 from msgspec import Struct
 
 from ..config.sections.venue import VenueMakerChain
-from ..config.timeouts import BOOK_LOOK_S, FEED_PAUSE_S_MAX
+from ..config.timeouts import BOOK_LOOK_S, FEED_PAUSE_S_MAX, FEED_REFUSALS_EVERY_S
 from ..crypto.hmac_auth import RequestSigner
 from .backoff import pause_s
 from .blacklist import MakerBlacklist
@@ -47,6 +48,7 @@ from .transport.streams import Dial, dial
 _log = structlog.get_logger("cambist.feeds")
 
 WATCHDOG = "watchdog"
+_REFUSALS_TOLD = 5  # refused pairs with their reasons in one line of the log
 _CONFIRMED = 3  # polls of /prices within `stale_s`, beside a socket
 _WITHHOLDS = {"prices": "prices", "stream": "socket", WATCHDOG: WATCHDOG}
 
@@ -157,6 +159,7 @@ class MakerFeed:
             for resource, seconds in every_s.items()
         }
         self._restarts: dict[str, int] = {}
+        self._refusals_ms = 0
 
     def statistics(self) -> FeedStatistics:
         """Counters of the feed's polls, WebSocket and restarts, and the state of the maker's pairs."""
@@ -205,4 +208,13 @@ class MakerFeed:
             if self._stream is not None:
                 self._stream.heed_grace()
             self.cache.release(WATCHDOG)
+            self._tell_refusals(self._wall_ms())
             await trio.sleep(BOOK_LOOK_S)
+
+    def _tell_refusals(self, now_ms: int) -> None:
+        """Log why pairs were refused since the last such line, at most once in FEED_REFUSALS_EVERY_S."""
+        if now_ms < self._refusals_ms or not (refused := self.cache.take_refusals()):
+            return
+        self._refusals_ms = now_ms + round(FEED_REFUSALS_EVERY_S * 1_000)
+        told = dict(islice(refused.items(), _REFUSALS_TOLD))
+        self._log.warning("maker's pairs are refused", refused=told, more=len(refused) - len(told))

@@ -263,6 +263,7 @@ class MakerScore(Struct, frozen=True, rename="camel", kw_only=True):
         bounds: largest amounts that the venue still requests, per direction of a pair.
         last_faults: the maker's latest faults; null for a caller that is neither the maker itself, nor an
             operator, nor on the venue's machine.
+        refused: id of a pair whose data are refused -> reason; null as `last_faults`.
     """
 
     network: int
@@ -275,6 +276,7 @@ class MakerScore(Struct, frozen=True, rename="camel", kw_only=True):
     pairs: tuple[PairScore, ...]
     bounds: tuple[MakerBound, ...]
     last_faults: tuple[MakerFault, ...] | None
+    refused: dict[str, str] | None
 
 
 MakerScores = tuple[MakerScore, ...]  # GET /makers/scores

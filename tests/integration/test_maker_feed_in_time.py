@@ -114,7 +114,7 @@ FAILURES: dict[str, tuple[int, bytes]] = {
     "no body": (200, b""),
     "no JSON": (200, b"<html>"),
     "another body": (200, b'{"pairs":{}}'),
-    "null": (200, b'{"prices":null}'),
+    "a text": (200, b'{"prices":"none"}'),
 }
 
 
@@ -202,6 +202,32 @@ async def test_remarks_are_logged_and_bounded(clock: MockClock, logs: list[Any])
     texts = [entry["remark"] for entry in logs if entry["event"] == "maker remarks"]
     assert texts[0] == "low on DAI\\x1b[2J"
     assert len(texts[1]) <= 500
+
+
+async def test_the_log_has_the_reason_of_each_refusal_and_few_lines(
+    clock: MockClock, logs: list[Any]
+) -> None:
+    def lines() -> list[Any]:
+        return [entry for entry in logs if entry["event"] == "maker's pairs are refused"]
+
+    async with over_socket() as venue:
+        await venue.until(lambda: venue.live() == {BOOK, OTHER_BOOK})
+        more = [f"P{number}" for number in range(7)]
+        venue.maker.say(prices={PAIR: grid("2600", "2500"), OTHER: grid("1e", "2")})
+        await venue.until(lambda: len(lines()) == 1)
+        assert lines()[0]["log_level"] == "warning"
+        assert lines()[0]["maker"] == "alpha"
+        assert f"prices.{PAIR}.asks[0][0]: expected a price above" in lines()[0]["refused"][PAIR]
+        assert "got '1e'" in lines()[0]["refused"][OTHER]
+        venue.maker.say(prices={PAIR: grid("2600", "2500")})  # the same reason as before
+        venue.maker.say(pairs={name: pair("NONE/USDC") for name in more})
+        await trio.sleep(timeouts.FEED_REFUSALS_EVERY_S - 1)
+        assert len(lines()) == 1
+        await venue.until(lambda: len(lines()) == 2)
+        assert list(lines()[1]["refused"]) == more[:5]
+        assert lines()[1]["more"] == 2
+        await venue.until(lambda: venue.live() == {BOOK, OTHER_BOOK})  # a poll has brought good prices
+        assert [*venue.feed.cache.refused_pairs()] == more
 
 
 # --- The socket -----------------------------------------------------------------------------------

@@ -105,7 +105,9 @@ async def test_faults_are_for_the_maker_and_this_machine_alone(tmp_path: Path) -
         async def faults(headers: Mapping[str, str]) -> dict[str, Any]:
             response = await venue.ask("GET", "/makers/scores", headers=headers)
             assert response.status == 200, response.body
-            return {score["maker"]: score["lastFaults"] for score in msgspec.json.decode(response.body)}
+            scores = msgspec.json.decode(response.body)
+            assert all((score["refused"] is None) is (score["lastFaults"] is None) for score in scores)
+            return {score["maker"]: score["lastFaults"] for score in scores}
 
         fault = {
             "at": 7,

@@ -107,6 +107,7 @@ async def test_every_resource_tells_what_is_true(tmp_path: Path) -> None:
                 "pairs": [],
                 "bounds": [],
                 "lastFaults": [],
+                "refused": {},
             }
             for name in ("alpha", "beta")
         ]

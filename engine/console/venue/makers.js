@@ -127,10 +127,11 @@ export function makersPage(main, rest) {
 
   /** @param {any} score */
   function drawFaults(score) {
-    const found = score?.lastFaults;
+    const found = score?.lastFaults, refused = Object.entries(score?.refused ?? {});
     if (found === null || found === undefined) return show(faults, h("p", { class: "quiet small" }, "The last faults are shown to the maker and to the operator."));
-    if (!found.length) return show(faults, h("p", { class: "quiet small" }, "No firm quote of this maker had a fault."));
-    return show(faults, table("Last faults", [{ name: "Kind" }, { name: "When" }, { name: "Trade" }, { name: "Reason", isText: true }],
+    const refusals = refused.length ? table("Refused pairs", [{ name: "Pair" }, { name: "Reason", isText: true }], refused) : null;
+    if (!found.length) return show(faults, refusals, h("p", { class: "quiet small" }, "No firm quote of this maker had a fault."));
+    return show(faults, refusals, table("Last faults", [{ name: "Kind" }, { name: "When" }, { name: "Trade" }, { name: "Reason", isText: true }],
       found.map((/** @type {any} */ one) => [badge(one.kind, "bad"), clock(one.at), `${token(one.srcToken).symbol} → ${token(one.destToken).symbol}`, one.detail])));
   }
 

@@ -1,8 +1,9 @@
 """GET /makers/scores: outcomes of the makers' firm quotes, and cool-downs (rests) of makers and pairs.
 
     every client                             counts, cool-downs, size bounds
-    a maker, by its own credentials          also its last faults, with expected and signed amounts
-    an operator's key, or on this machine    also the last faults of all makers
+    a maker, by its own credentials          also its last faults, with expected and signed amounts, and why
+                                             pairs are refused
+    an operator's key, or on this machine    the same of all makers
 
 A maker's counts are public; its signed quotes and their users are not. Scores without `network` and `chainId`
 cover all served chains.
@@ -104,7 +105,13 @@ class MakerScoreBoard:
         )
         shown = self._secrets.shown(call)
         scores = [
-            maker_score(served.chain_id, name, maker.health.report(call.now_ms), has_faults=name in shown)
+            maker_score(
+                served.chain_id,
+                name,
+                maker.health.report(call.now_ms),
+                maker.cache.refused_pairs(),
+                has_faults=name in shown,
+            )
             for served in chains
             for name, maker in sorted(served.desk.makers.items())
         ]
@@ -123,12 +130,15 @@ def _gates(makers: Mapping[str, VenueMaker]) -> Iterator[tuple[str, Gate]]:
             yield name, Gate(RequestVerifier({known.domain: [(known.access_key, secret)]}), "optional")
 
 
-def maker_score(network: int, maker: str, report: HealthReport, *, has_faults: bool) -> MakerScore:
+def maker_score(
+    network: int, maker: str, report: HealthReport, refused: dict[str, str], *, has_faults: bool
+) -> MakerScore:
     """Convert a maker's health report into the score that GET /makers/scores returns.
 
     Args:
         network: chain id.
-        has_faults: whether the score includes the maker's last faults.
+        refused: pair id -> reason why the pair is refused.
+        has_faults: whether the score includes the maker's last faults and its refused pairs.
     """
     own = report.maker
     return MakerScore(
@@ -154,4 +164,5 @@ def maker_score(network: int, maker: str, report: HealthReport, *, has_faults: b
             for (src, dest), bound in report.bounds.items()
         ),
         last_faults=tuple(map(fault_of, report.last_faults)) if has_faults else None,
+        refused=refused if has_faults else None,
     )
