@@ -3,9 +3,10 @@ r"""Encode and strictly decode the chunked transfer coding.
     body = *( CRLF size CRLF data ) CRLF "0" CRLF trailers CRLF
 
 Every size line is read with the CRLF before it: the end of the previous chunk's data, or of the header
-section for the first chunk. Sizes are one to eight hex digits and nothing else. Chunk extensions are refused,
-where RFC 9112 7.1.1 asks to ignore unknown extensions: no client needs them, and lenient parsing of them is a
-known way to smuggle requests. Trailers are checked, bounded and dropped.
+section for the first chunk. In requests, sizes are one to eight hex digits and nothing else. Chunk extensions
+are refused there, where RFC 9112 7.1.1 asks to ignore unknown extensions: no client needs them, and lenient
+parsing of them is a known way to smuggle requests. In answers, extensions, and the white space with which
+servers pad a size, are skipped. Trailers are checked, bounded and dropped.
 
 llhttp's decoder is not used: httptools does not report the end of a message in a buffer, so the next
 pipelined head could not be bounded before it is parsed.
@@ -14,6 +15,8 @@ Source: RFC 9112 7.1.
 """
 
 import re
+from collections.abc import Callable
+from typing import NamedTuple
 
 from ...config.errors import BodyTooLarge, HttpFault
 from .fields import check_count, is_field_section, section_end
@@ -22,9 +25,26 @@ from .limits import Http1Limits
 LAST_CHUNK = b"0\r\n\r\n"
 _CHUNKS_AT_ONCE = 128  # tiny chunks cost a microsecond each, and a read may hold thousands
 
-_match_size = re.compile(rb"\r\n([0-9A-Fa-f]{1,8})\r\n").match
-_SIZE_LINE_BYTES_MAX = 12  # CRLF, eight digits, CRLF
-_may_become_size = re.compile(rb"(?:\r(?:\n(?:[0-9A-Fa-f]{1,8}\r?)?)?)?").fullmatch
+
+class _SizeLines(NamedTuple):
+    """Form of the lines with chunk sizes: whole ones, beginnings of one, most bytes of one."""
+
+    match: Callable[[bytes, int], re.Match[bytes] | None]
+    may_become: Callable[[bytes], object]
+    bytes_max: int
+
+
+_OF_REQUESTS = _SizeLines(
+    re.compile(rb"\r\n([0-9A-Fa-f]{1,8})\r\n").match,
+    re.compile(rb"(?:\r(?:\n(?:[0-9A-Fa-f]{1,8}\r?)?)?)?").fullmatch,
+    12,  # CRLF, eight digits, CRLF
+)
+_EXTENSION = rb"[ \t]{0,64}+(?:;[\t -~\x80-\xff]{0,900}+)?"
+_OF_ANSWERS = _SizeLines(
+    re.compile(rb"\r\n([0-9A-Fa-f]{1,16})%b\r\n" % _EXTENSION).match,
+    re.compile(rb"(?:\r(?:\n(?:[0-9A-Fa-f]{1,16}%b\r?)?)?)?" % _EXTENSION).fullmatch,
+    1_024,
+)
 
 
 def encode_chunk(data: bytes) -> bytes:
@@ -43,6 +63,7 @@ class ChunkedBody:
 
     Args:
         body_bytes_max: largest size of the data in bytes; None means `limits.body_bytes_max`.
+        is_answer: whether the body is an answer's.
     """
 
     __slots__ = (
@@ -51,16 +72,20 @@ class ChunkedBody:
         "_in_trailers",
         "_left",
         "_limits",
+        "_lines",
         "_scanned",
         "complete",
         "data",
         "is_due",
     )
 
-    def __init__(self, limits: Http1Limits, body_bytes_max: int | None = None) -> None:
+    def __init__(
+        self, limits: Http1Limits, body_bytes_max: int | None = None, *, is_answer: bool = False
+    ) -> None:
         self.data = bytearray()
         self.complete = self.is_due = False
         self._limits = limits
+        self._lines = _OF_ANSWERS if is_answer else _OF_REQUESTS
         self._bytes_max = limits.body_bytes_max if body_bytes_max is None else body_bytes_max
         self._left = 0  # bytes of the current chunk that have not come
         self._chunks = 0
@@ -100,10 +125,11 @@ class ChunkedBody:
             if self._chunks == stop_at:
                 self.is_due = True
                 return position
-            match = _match_size(buffer, position)
+            match = self._lines.match(buffer, position)
             if match is None:
                 # A wrong line is refused now; a line that is only incomplete waits for more bytes.
-                if not _may_become_size(buffer[position : position + _SIZE_LINE_BYTES_MAX]):
+                begun = buffer[position : position + self._lines.bytes_max]
+                if len(begun) == self._lines.bytes_max or not self._lines.may_become(begun):
                     raise HttpFault("a chunk has malformed ends")
                 return position
             position = match.end()

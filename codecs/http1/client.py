@@ -5,12 +5,12 @@
 
 Once the connection has failed, every later call raises the same MakerError.
 
-An answer has a Content-Length or is chunked; 1xx are skipped; HEAD, 204 and 304 have no body. The client
-refuses everything else with a MakerError: a body that ends with the connection, two lengths, a length with a
-coding, another coding, 101, unsolicited bytes, anything beyond the limits. The head goes to llhttp in one
-piece once it is complete; see `fields`.
+An answer has a Content-Length, is chunked, or ends with the connection; 1xx are skipped; HEAD, 204 and 304
+have no body. The client refuses with a MakerError what no server sends: two different lengths, another
+coding, 101, unsolicited bytes, anything beyond the limits. The head goes to llhttp in one piece once it is
+complete. A head that llhttp refuses, and one whose lines end in LF alone, are read by `fields_of_answer`.
 
-Source: RFC 9112 4, 6, 7, 9.3; RFC 9110 15.2.
+Source: RFC 9112 2.2, 4, 5, 6, 7, 9.3; RFC 9110 15.2.
 """
 
 import re
@@ -22,12 +22,12 @@ from msgspec import Struct
 from ...config.errors import AnswerOverLimit, BodyTooLarge, HttpFault, MakerError, TransitionError
 from .chunked import ChunkedBody
 from .events import Headers
-from .fields import FieldSink, check_count, render_fields, section_end
-from .framing import CHUNKED, body_length, joined, persists
+from .fields import FieldSink, answer_end, check_count, fields_of_answer, has_bare_lf, render_fields
+from .framing import CHUNKED, UNTIL_CLOSE, answer_length, persists
 from .limits import Http1Limits
 from .request_head import METHODS, is_host, is_target
 
-_match_status_line = re.compile(rb"HTTP/1\.([01]) ([1-5][0-9]{2})(?: [\t -~\x80-\xff]*+)?\r\n").match
+_match_status_line = re.compile(rb"HTTP/1\.([01]) ([1-5][0-9]{2})(?: [\t -~\x80-\xff]*+)?\r?\n").match
 _STATUS_LINE_START = b"HTTP/1."
 _INTERIM_MAX = 8
 
@@ -167,18 +167,31 @@ class ClientConnection:
             self._fail("closed by an answer")
         return response
 
-    def receive_eof(self) -> None:
+    def receive_eof(self) -> Response | None:
         """Handle the end of input: the server sends no more bytes.
+
+        Returns:
+            The answer if its body ends with the connection; None if no request awaits an answer.
 
         Raises:
             MakerError: a request awaits its answer (`response_started` is True if a part of the answer has
                 come), or the connection is not usable any more.
         """
         self._check_usable()
-        awaited = self._in_flight is not None
+        response, awaited = self._response, self._in_flight is not None
+        if response is not None and self.is_until_close:
+            response.body = bytes(self._body)
+            self._fail("closed by an answer")
+            return response
         error = self._fail("closed by the other side")
         if awaited:
             raise error
+        return None
+
+    @property
+    def is_until_close(self) -> bool:
+        """Whether an answer is under way whose body ends with the connection."""
+        return self._response is not None and self._missing == UNTIL_CLOSE
 
     def _check_usable(self) -> None:
         if self._failure:
@@ -195,7 +208,7 @@ class ClientConnection:
     def _read_head(self) -> Response | None:
         while True:
             buffer = self._buffer
-            end = section_end(buffer, 0, self._scanned, self._limits.header_bytes_max)
+            end = answer_end(buffer, self._scanned, self._limits.answer_head_bytes_max)
             if not end:
                 # Refused at the first wrong byte: a server of another protocol may never send an empty line.
                 if not buffer.startswith(_STATUS_LINE_START[: len(buffer)]):
@@ -214,14 +227,14 @@ class ClientConnection:
         headers = self._parse_fields(buffer[:end])
         # Set before the framing is checked: `head` serves callers even if the rest of the answer is refused.
         self.head = response = Response(status, headers, keep_alive=False)
-        fields = joined(headers)
-        length = self._body_length(fields, status, http_minor)
-        response.keep_alive = persists(fields.get(b"connection", b"").lower(), http_minor)
+        length, is_sure = self._body_length(headers, status, http_minor)
+        options = b",".join([value for name, value in headers if name == b"connection"]).lower()
+        response.keep_alive = is_sure and persists(options, http_minor)
         self._response = response
-        if length == CHUNKED:
-            self._chunks = ChunkedBody(self._limits)
-            end -= 2  # the first size line includes the CRLF that ends the head
         self._buffer = buffer[end:]
+        if length == CHUNKED:
+            self._chunks = ChunkedBody(self._limits, is_answer=True)
+            self._buffer = b"\r\n" + self._buffer  # the first size line includes the end of the head
         self._missing = length
         self._body = bytearray()
         return self._read_body(response)
@@ -239,22 +252,14 @@ class ClientConnection:
         self._buffer = self._buffer[end:]
 
     def _parse_fields(self, head: bytes) -> Headers:
-        sink = FieldSink()
-        try:
-            # A parser for each answer: llhttp has no way to learn that HEAD has no body.
-            HttpResponseParser(sink).feed_data(head)
-        except HttpParserError as error:
-            raise HttpFault(str(error)) from None
-        check_count(len(sink.fields), self._limits.header_count_max)
-        return sink.fields
+        fields = fields_of_answer(head) if has_bare_lf(head) else _usual_fields(head)
+        check_count(len(fields), self._limits.answer_fields_max)
+        return fields
 
-    def _body_length(self, fields: dict[bytes, bytes], status: int, http_minor: int) -> int:
+    def _body_length(self, headers: Headers, status: int, http_minor: int) -> tuple[int, bool]:
         if self._in_flight == b"HEAD" or status in (204, 304):
-            return 0
-        length = body_length(fields, http_minor, self._limits.body_bytes_max)
-        if length is None:
-            raise HttpFault("neither content-length nor transfer-encoding")
-        return length
+            return 0, True
+        return answer_length(headers, http_minor, self._limits.body_bytes_max)
 
     def _read_body(self, response: Response) -> Response | None:
         chunks = self._chunks
@@ -268,6 +273,12 @@ class ClientConnection:
             self._chunks = None
             response.body = bytes(chunks.data)
             return response
+        if self._missing == UNTIL_CLOSE:
+            self._body += self._buffer
+            self._buffer = b""
+            if len(self._body) > self._limits.body_bytes_max:
+                raise BodyTooLarge(expected=f"at most {self._limits.body_bytes_max} bytes")
+            return None
         if not self._body and len(self._buffer) >= self._missing:
             response.body = self._buffer[: self._missing]
             self._buffer = self._buffer[self._missing :]
@@ -280,6 +291,16 @@ class ClientConnection:
             return None
         response.body = bytes(self._body)
         return response
+
+
+def _usual_fields(head: bytes) -> Headers:
+    sink = FieldSink()
+    try:
+        # A parser for each answer: llhttp has no way to learn that HEAD has no body.
+        HttpResponseParser(sink).feed_data(head)
+    except HttpParserError:
+        return fields_of_answer(head)
+    return sink.fields
 
 
 def _reason(fault: HttpFault) -> str:

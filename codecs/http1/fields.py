@@ -5,6 +5,8 @@ sees a byte, no value arrives in fragments (httptools joins fragments in quadrat
 cannot depend on the splitting of the bytes.
 
 Source: RFC 9110 5 (fields); RFC 9112 2.2 (line ends), 5 (field syntax).
+Choice: A client takes heads with folded lines, lines that end in LF alone, and white space ahead of a colon,
+    as RFC 9112 2.2, 5.1 and 5.2 allow it to.
 """
 
 import re
@@ -19,7 +21,12 @@ _VALUE = rb"[\t -~\x80-\xff]*+"
 _is_token = re.compile(_TOKEN).fullmatch
 _is_value = re.compile(_VALUE).fullmatch
 is_field_section = re.compile(rb"(?:%b:%b\r\n)*+\r\n" % (_TOKEN, _VALUE)).fullmatch
-bare_line_feed = re.compile(rb"(?<!\r)\n").search
+_bare_line_feed = re.compile(rb"(?<!\r)\n")
+bare_line_feed = _bare_line_feed.search
+
+_answer_end = re.compile(rb"\n\r?\n").search
+_fold = re.compile(rb"\r?\n[ \t]+")
+_field_of_answer = re.compile(rb"(%b)[ \t]*+:[ \t]*+(%b)\r\n" % (_TOKEN, _VALUE)).match
 
 _NOT_FREE = frozenset(
     (b"connection", b"content-length", b"host", b"trailer", b"transfer-encoding", b"upgrade")
@@ -64,6 +71,51 @@ def section_end(buffer: bytes, start: int, scanned: int, bytes_max: int) -> int:
         return end + 4
     check_unfinished(buffer, start, scanned, bytes_max)
     return 0
+
+
+def answer_end(buffer: bytes, scanned: int, bytes_max: int) -> int:
+    """Find the end of an answer's head, whose lines end in CRLF or in LF alone.
+
+    Args:
+        buffer: the received bytes, from the head's first byte on.
+        scanned: number of bytes that an earlier call has searched.
+        bytes_max: largest size with the closing empty line.
+
+    Returns:
+        The offset after the closing empty line; 0 if that line has not been received yet.
+
+    Raises:
+        HeadersTooLarge: the head is larger than `bytes_max`.
+    """
+    found = _answer_end(buffer, max(scanned - 2, 0), bytes_max)
+    if found is None and len(buffer) >= bytes_max:
+        raise HeadersTooLarge(expected=f"at most {bytes_max} bytes")
+    return 0 if found is None else found.end()
+
+
+def has_bare_lf(head: bytes) -> bool:
+    """Whether a line of a head ends in LF alone."""
+    return head.count(b"\n") != head.count(b"\r\n")
+
+
+def fields_of_answer(head: bytes) -> Headers:
+    """Parse the fields of an answer's head that is not to the letter, in the form of `FieldSink`.
+
+    Args:
+        head: status line and fields, with the closing empty line.
+
+    Raises:
+        HttpFault: a line is no field even so.
+    """
+    unfolded = _bare_line_feed.sub(b"\r\n", _fold.sub(b" ", head))
+    at, fields = unfolded.index(b"\r\n") + 2, []
+    while at < len(unfolded) - 2:
+        field = _field_of_answer(unfolded, at)
+        if field is None:
+            raise HttpFault("malformed fields")
+        fields.append((field[1].lower(), field[2].rstrip()))
+        at = field.end()
+    return fields
 
 
 def check_unfinished(buffer: bytes, start: int, scanned: int, bytes_max: int) -> None:

@@ -1,12 +1,15 @@
 """Framing rules for both sides: the length of a body, and whether the connection persists.
 
 Source: RFC 9110 5.3, 7.6.1, 8.6; RFC 9112 6, 7, 9.3.
+Choice: A client takes a repeated equal Content-Length, Content-Length beside `Transfer-Encoding: chunked`,
+    and `chunked` in HTTP/1.0, as RFC 9112 6.1 and 6.3 allow it to; the last two end the connection.
 """
 
 from ...config.errors import BodyTooLarge, HttpFault, UnknownMethodOrCoding
 from .events import Headers
 
 CHUNKED = -1  # in place of the length of a chunked body
+UNTIL_CLOSE = -2  # in place of the length of a body that ends with the connection
 
 _ONCE = frozenset((b"content-length", b"host"))
 _LENGTH_DIGITS_MAX = 18  # leading zeros included: such a number fits 64 bits in every proxy on the way
@@ -49,6 +52,37 @@ def body_length(fields: dict[bytes, bytes], http_minor: int, body_bytes_max: int
     if coding.lower() != b"chunked":
         raise UnknownMethodOrCoding(field="transfer-encoding", expected="chunked", got=coding)
     return CHUNKED
+
+
+def answer_length(headers: Headers, http_minor: int, body_bytes_max: int) -> tuple[int, bool]:
+    """Length of an answer's body, and whether its framing allows another answer on the connection.
+
+    A client takes what a server may not: a repeated equal Content-Length counts once, Transfer-Encoding goes
+    before Content-Length and counts in HTTP/1.0 too, and a body without either ends with the connection.
+
+    Returns:
+        The length in bytes, CHUNKED or UNTIL_CLOSE; and False for a framing that readers on the way may have
+        understood differently.
+
+    Raises:
+        HttpFault: different lengths, or one that is no number.
+        UnknownMethodOrCoding: any transfer coding but a single `chunked` or `identity`.
+        BodyTooLarge: a length over `body_bytes_max`.
+    """
+    codings = [value for name, value in headers if name == b"transfer-encoding"]
+    lengths = {
+        one.strip(b" \t") for name, value in headers if name == b"content-length" for one in value.split(b",")
+    }
+    coding = b",".join(codings).lower()
+    if codings and coding != b"identity":
+        if coding != b"chunked":
+            raise UnknownMethodOrCoding(field="transfer-encoding", expected="chunked", got=coding)
+        return CHUNKED, http_minor == 1 and not lengths
+    if not lengths:
+        return UNTIL_CLOSE, False
+    if len(lengths) > 1:
+        raise HttpFault(field="content-length", expected="one", got="more")
+    return _content_length(lengths.pop(), body_bytes_max), True
 
 
 def _content_length(value: bytes, body_bytes_max: int) -> int:

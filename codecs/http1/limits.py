@@ -17,9 +17,10 @@ class Http1Limits(Struct, frozen=True, kw_only=True):
     Attributes:
         target_bytes_max: most bytes of the request target, path and query together.
         header_bytes_max: most bytes of the header section with its closing empty line. The bytes of a request
-            line do not count, the bytes of a status line do. The bound applies separately to the trailers of
-            a chunked body.
+            line do not count. The bound applies separately to the trailers of a chunked body.
         header_count_max: most fields in a header or trailer section.
+        answer_head_bytes_max, answer_fields_max: the two bounds for the head of an answer, the status line
+            included: frameworks and proxies in a row add many fields.
         body_bytes_max: most bytes of the body, decoded.
         chunk_count_max: most chunks in one body, as tiny chunks cost much time for few bytes.
         empty_lines_max: most empty lines before one request line.
@@ -30,6 +31,8 @@ class Http1Limits(Struct, frozen=True, kw_only=True):
     target_bytes_max: int = QUERY_BYTES_MAX + _PATH_BYTES_MAX
     header_bytes_max: int = 16_384
     header_count_max: int = 64
+    answer_head_bytes_max: int = 65_536
+    answer_fields_max: int = 256
     body_bytes_max: int = JSON_BYTES_MAX
     chunk_count_max: int = 8_192
     empty_lines_max: int = 2

@@ -368,8 +368,10 @@ class HttpClient:
                 if data:
                     answer = framing.receive_data(bytes(data))
                     call.stage = RequestStage.READ
+                    if answer is None and framing.is_until_close:
+                        answer = self._head(connection)
                 else:
-                    framing.receive_eof()
+                    answer = framing.receive_eof()
         except MakerError as error:
             is_over_limit = isinstance(error, AnswerOverLimit)
             refused = error.detail if data else ""

@@ -107,7 +107,7 @@ async def test_what_is_malformed_is_named(tmp_path: Path) -> None:
             ("executor", "0x12", 400, "executor: expected an address"),
             ("wrappedNative", agent.devnet.text("USDC"), 400, "wrappedNative: expected this agent's, "),
             ("gasPriceWei", "-1", 400, "gasPriceWei: "),
-            ("auctionId", "1", 400, "auctionId: expected an integer"),
+            ("auctionId", "one", 400, "auctionId: expected an integer"),
         ):
             said = await answer(agent, msgspec.json.encode(request | {at: value}))
             assert (said[0], says in said[1]) == (status, True), said

@@ -15,7 +15,7 @@ from support.patience import PATIENCE_S
 from support.server.scripted_server import OK, Caller, keep_answering, scripted_server
 from support.server.server_harness import make_certificate
 
-LIMITS = Http1Limits(body_bytes_max=1_000, header_bytes_max=1_000)
+LIMITS = Http1Limits(body_bytes_max=1_000, answer_head_bytes_max=1_000)
 
 
 @pytest.fixture(scope="module")

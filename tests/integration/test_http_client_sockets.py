@@ -22,7 +22,7 @@ from support.examples import examples
 from support.server.scripted_server import OK, Caller, Script, keep_answering, scripted_server
 from support.server.server_harness import make_certificate
 
-LIMITS = Http1Limits(body_bytes_max=1_000, header_bytes_max=1_000)
+LIMITS = Http1Limits(body_bytes_max=1_000, answer_head_bytes_max=1_000)
 LONG_S = 30.0
 
 
@@ -244,11 +244,10 @@ async def test_an_answer_that_began_is_not_asked_for_again() -> None:
         (b"SSH-2.0-OpenSSH\r\n", "does not begin with a status line"),
         (b"HTTP/1.1 200 OK\r\ncontent-length: 1001\r\n\r\n", "BodyTooLarge: expected at most 1000 bytes"),
         (b"HTTP/1.1 200 OK\r\nx: " + b"a" * 2_000, "HeadersTooLarge"),
-        (b"HTTP/1.1 200 OK\r\n\r\nuntil the end", "neither content-length nor transfer-encoding"),
         (b"HTTP/1.1 101 Go\r\nupgrade: websocket\r\n\r\n", "an upgrade"),
         (
-            b"HTTP/1.1 200 OK\r\ncontent-length: 2\r\ncontent-length: 2\r\n\r\nok",
-            "Duplicate Content-Length",
+            b"HTTP/1.1 200 OK\r\ncontent-length: 2\r\ncontent-length: 3\r\n\r\nok",
+            "content-length: expected one, got 'more'",
         ),
     ],
 )
@@ -259,6 +258,16 @@ async def test_an_answer_that_we_do_not_take_drops_the_connection(answer: bytes,
 
     async with scripted_server(script, keep_answering) as port, client_of(port) as client:
         assert text in await failure_of(client)
+        assert (await post(client)).status == 200
+        assert client.statistics().dialled == 2
+
+
+async def test_an_answer_may_end_with_its_connection() -> None:
+    async def script(caller: Caller) -> None:
+        await caller.answer(b"HTTP/1.0 200 OK\r\nserver: PHP\r\n\r\nuntil the end")
+
+    async with scripted_server(script, keep_answering) as port, client_of(port) as client:
+        assert (await post(client)).body == b"until the end"
         assert (await post(client)).status == 200
         assert client.statistics().dialled == 2
 

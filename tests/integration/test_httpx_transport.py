@@ -239,7 +239,7 @@ async def test_an_international_name_is_dialled_and_asked_for_in_ascii() -> None
     [
         (b"SSH-2.0-OpenSSH\r\n\r\n", httpx.RemoteProtocolError, "no status line"),
         (OK[:-1], httpx.RemoteProtocolError, "closed by the other side"),
-        (b"HTTP/1.1 200 OK\r\n\r\nok", httpx.RemoteProtocolError, "neither content-length"),
+        (b"HTTP/1.1 200 OK\r\n\r\n" + bytes(100_001), httpx.RemoteProtocolError, "BodyTooLarge"),
         (b"", httpx.RemoteProtocolError, "closed by the other side"),
         (
             b"HTTP/1.1 200 OK\r\ncontent-length: 100001\r\n\r\n" + bytes(100_001),

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import assume, example, given
 from hypothesis import strategies as st
 
-from cambist.codecs.amounts import parse_decimal, parse_decimals
+from cambist.codecs.amounts import parse_decimals, parse_printed
 from cambist.codecs.messages.maker_messages import Level, PriceGrid
 from cambist.config.errors import InvalidInput
 from cambist.feeds.books.book import Book, build_book, cut_ladder
@@ -226,6 +226,7 @@ almost_decimals = loose | ticked | extreme | st.text("0123456789.,-+_ e\n\u0665"
 
 
 @example([""])
+@example(["1e-7", "0.10"])
 @example(["1", ""])
 @example(["1,2"])
 @example(["1,2", ""])
@@ -244,7 +245,7 @@ def test_a_column_is_read_as_its_texts_one_by_one(texts: list[str]) -> None:
             return refusal.detail
 
     def one_by_one() -> object:
-        parsed = [parse_decimal(text, f"x[{at}]") for at, text in enumerate(texts)]
+        parsed = [parse_printed(text, f"x[{at}]") for at, text in enumerate(texts)]
         finest = max(scale for _, scale in parsed)
         return [Fraction(mantissa, 10**scale) for mantissa, scale in parsed], finest
 

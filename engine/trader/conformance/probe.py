@@ -142,10 +142,7 @@ class ProbeConnection:
                 received = await stream.receive_some(_READ_BYTES)
             except _BROKEN:
                 raise MakerError("the connection broke before the answer was complete") from None
-            if not received:
-                http.receive_eof()
-                raise MakerError("the connection ended before the answer")
-            response = http.receive_data(bytes(received))
+            response = http.receive_data(bytes(received)) if received else http.receive_eof()
             if response is not None:
                 return response
 
