@@ -15,6 +15,7 @@ from cambist.crypto.signatures import to_65
 from cambist.engine.host.process.clock import WallClock
 from cambist.feeds.transport.http_client import HttpClient
 from support.chain.world import RFQ_NAME, World, person
+from support.makers.server_styles import Style
 from support.patience import PATIENCE_S
 from support.server.scripted_server import Caller
 from support.venue.venue_role import CHAIN_ID
@@ -48,12 +49,14 @@ class Front:
         worse_bps: with the habit `drifts`, by how much what the maker signs is worse than it was; below 0 for
             better.
         asked: how many firm requests came; `bodies` are theirs.
+        style: how it writes an answer's bytes, as in `server_styles`; None for our server's way.
     """
 
     def __init__(self, name: str, world: World, port: int, key: SigningKey | None = None) -> None:
         self.habit = ""
         self.worse_bps = 0
         self.asked = 0
+        self.style: Style | None = None
         self.bodies: list[bytes] = []
         self._key = key or KEYS[name]
         self._port = port
@@ -91,7 +94,13 @@ class Front:
                             await caller.stream.send_all(b"HTTP/1.1 200 OK\r\ncontent-length: 9\r\n\r\n{")
                             return
                         status, body = await self._by_habit(status, body, b"takerAmount" in request.body)
-                    await caller.stream.send_all(encode_response(status, body))
+                    if self.style is None:
+                        await caller.stream.send_all(encode_response(status, body))
+                        continue
+                    written, is_last = self.style(status, body)
+                    await caller.stream.send_all(written)
+                    if is_last:
+                        return
                 except (EOFError, trio.BrokenResourceError, trio.ClosedResourceError):
                     return
 

@@ -15,6 +15,7 @@ A swap is asserted to take from each maker what it signed, to the unit, and to k
 that is refused, to move nothing.
 """
 
+import re
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from pathlib import Path
@@ -37,6 +38,7 @@ from cambist.engine.chain.port import Receipt
 from cambist.engine.roles.maker.app import MakerApp
 from cambist.feeds.books.book import Book
 from support.chain.world import NATIVE, ONE, RFQ_NAME, USDC, Moved, World, mined, moved, person
+from support.makers.server_styles import Style
 from support.patience import FIRM, until
 from support.server.asked_front import listening
 from support.server.scripted_server import scripted_server
@@ -382,6 +384,7 @@ async def a_venue_story(
     delta: bool = True,
     twin: bool = False,
     environ: Mapping[str, str] | None = None,
+    style: Style | None = None,
 ) -> AsyncIterator[Story]:
     """A story in which every book is live.
 
@@ -393,6 +396,7 @@ async def a_venue_story(
         delta: whether the venue serves Delta, too.
         twin: the venue serves a second chain, without makers.
         environ: added to the venue's environment, which may change settings.
+        style: how the fronts of the makers write their answers.
     """
     await _stock(world, grids)
     clock = StoryClock(await world.now_s())
@@ -410,10 +414,13 @@ async def a_venue_story(
             made = _running_maker(folder / name, devnet, name, pairs, clock, changed(name, ports))
             makers[name], streams[name] = await owned.enter_async_context(made)
             fronts[name] = Front(name, world, streams[name])
+            fronts[name].style = style
             ports[name] = await owned.enter_async_context(scripted_server(fronts[name].script))
         text = venue_text(devnet, ports) + _MORE.format(firm=firm, partner=to_checksum(PARTNER.address))
         for name, port in ports.items():
             text = text.replace(f"ws://127.0.0.1:{port}/", f"ws://127.0.0.1:{streams[name]}/")
+        if style is not None:  # prices come by polls alone
+            text = re.sub(r"\nws_url = .*", "", text)
         if twin:
             text += _TWIN.format(chain_id=Story.TWIN, weth=devnet.text("WETH"))
         if not delta:
