@@ -67,7 +67,7 @@ class BridgeSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw
         url: base URL (http or https) of the API that serves `/suggested-fees` for Across, or
             `/v2/burn/USDC/fees` for CCTP.
         tokens: tokens that the bridge carries.
-        display_name: name for people; empty for the name in the settings.
+        display_name: name for people; empty for the protocol's, as "Across" or "CCTP, fast".
         tier: only for CCTP: with `fast` a burn is attested once the burn is confirmed, with `standard` once
             the burn is final.
         margin_bps: part of the API's fee, in basis points, that is added to the fee that an owner signs.

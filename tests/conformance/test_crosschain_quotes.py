@@ -433,6 +433,30 @@ async def test_bridge_routes(bridged: Bridged) -> None:
     assert await venue.get(f"{PRICES}/bridge-routes", bridges="nobody") == {"routes": []}
 
 
+async def test_a_lane_that_cannot_be_quoted_now_is_no_bridge_route(tmp_path: Path) -> None:
+    async with bridge_apis() as apis, a_bridged_venue(tmp_path, apis) as venue:
+
+        async def listed(later_ms: int = 0) -> set[tuple[int, int]]:
+            path = f"{PRICES}/bridge-routes?bridges=across"
+            told = msgspec.json.decode((await venue.ask("GET", path, later_ms=later_ms)).body)
+            return {(lane["srcChainId"], lane["destChainId"]) for lane in told["routes"]}
+
+        assert (CHAIN_ID, THERE) in await listed()
+        most, apis.limits["maxDeposit"] = apis.limits["maxDeposit"], 0
+        await refreshed(venue)
+        assert await listed() == set()  # no amount may enter
+        apis.limits["maxDeposit"] = most
+        await refreshed(venue)
+        assert (CHAIN_ID, THERE) in await listed()
+        assert await listed(600_000) == set()  # no fee is known any more
+
+
+async def test_without_books_nothing_is_quoted_and_no_chain_says_so(tmp_path: Path) -> None:
+    async with bridge_apis() as apis, a_bridged_venue(tmp_path, apis, books=()) as venue:
+        assert await venue.get(f"{PRICES}/bridge-routes") == {"routes": []}
+        assert not any(chain["delta"] or chain["market"] for chain in await venue.get("/chains"))
+
+
 async def test_each_bridge_route_has_a_quote(bridged: Bridged) -> None:
     venue, _ = bridged
     for lane in (await venue.get(f"{PRICES}/bridge-routes"))["routes"]:
@@ -451,8 +475,8 @@ async def test_bridge_protocols(bridged: Bridged) -> None:
     told = (await venue.get(f"{PRICES}/bridge-protocols"))["bridgeProtocols"]
     assert [(one["protocol"], one["displayName"]) for one in told] == [
         ("across", "Across"),
-        ("circle", "circle"),
-        ("circle-fast", "circle-fast"),
+        ("circle", "CCTP"),
+        ("circle-fast", "CCTP, fast"),
     ]
     for one in told:
         kind, _, data = one["icon"].partition(",")

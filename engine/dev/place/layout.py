@@ -28,9 +28,10 @@ state_dir = "."
 [server]
 port = {port}
 {server}"""
+_NAMES = {CHAIN_ID: "devnet", FAR_CHAIN_ID: "second devnet"}
 _CHAIN = """
 [chains.{chain_id}]
-name = "devnet"
+name = "{chain_name}"
 """
 _NODE = """
 [chains.{chain_id}.node]
@@ -238,6 +239,7 @@ def _maker_chain(layout: Layout, plan: MakerPlan, chain: RunningChain) -> str:
     pairs, prices = plan.on(chain)
     text = (_CHAIN + _MAKER).format(
         chain_id=chain.chain_id,
+        chain_name=_NAMES[chain.chain_id],
         url=chain.url,
         rfq=to_hex(chain.at("rfq")),
         executor=to_hex(chain.at("executor")),
@@ -264,7 +266,10 @@ def agent_text(layout: Layout, name: str) -> str:
     text = _SERVER.format(port=layout.ports[name], server="")
     for chain in chains:
         text += (_CHAIN + "delta = true\n" + _NODE).format(
-            chain_id=chain.chain_id, url=chain.url, ws_url=chain.ws_url
+            chain_id=chain.chain_id,
+            chain_name=_NAMES[chain.chain_id],
+            url=chain.url,
+            ws_url=chain.ws_url,
         )
     text += _AGENT.format(name=name) + layout.agent
     text += _asked_makers("agent", name, layout, makers)
@@ -277,6 +282,7 @@ def venue_text(layout: Layout) -> str:
     near = layout.near
     text = (_SERVER + _CHAIN + _VENUE + _NODE + _STRATEGY + _VENUE_KEYS).format(
         chain_id=CHAIN_ID,
+        chain_name=_NAMES[CHAIN_ID],
         port=layout.ports[VENUE],
         server=layout.server,
         url=near.url,
@@ -344,6 +350,7 @@ def _far_chain(layout: Layout) -> str:
     domain = devnet_domain(FAR_CHAIN_ID)
     text = (_CHAIN + _FAR_CHAIN + _NODE).format(
         chain_id=FAR_CHAIN_ID,
+        chain_name=_NAMES[FAR_CHAIN_ID],
         url=far.url,
         ws_url=far.ws_url,
         domain=domain,

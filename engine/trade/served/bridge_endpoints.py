@@ -4,6 +4,8 @@ Source: spec 1.22; interop.md 3.
 Choice: `tokens` of a bridge route are the tokens of the destination chain that may be `destToken`: those that
     bridges deliver, and with `allowBridgeAndSwap`, for sales, also those into which makers' books there may
     swap a delivered token.
+Choice: A bridge route is listed while it can be quoted: its fee is known, and makers on the origin trade the
+    token that enters it.
 Choice: The icon of a bridge is a `data:` URL of an SVG that ships with the venue: clients need no other host.
 """
 
@@ -21,6 +23,7 @@ from ....codecs.messages.delta_messages import (
     decode_bridge_routes_query,
 )
 from ....codecs.messages.wire import encode
+from ....config.sections.bridges import BridgeSettings
 from ...host.server.routing import HttpCall, Reply
 from ..api.routes import Endpoint
 from .bridge_lanes import BridgeLanes
@@ -41,7 +44,7 @@ class BridgeEndpoints:
         self._protocols = encode(
             BridgeProtocols(
                 tuple(
-                    BridgeProtocol(name, settings.display_name or name, _icon(settings.kind))
+                    BridgeProtocol(name, settings.display_name or _name_of(settings), _icon(settings.kind))
                     for name, settings in served.items()
                 )
             )
@@ -54,7 +57,7 @@ class BridgeEndpoints:
             row(
                 path="/v2/delta/prices/bridge-routes",
                 plain=self._routes,
-                summary="The lanes between chains that Delta orders can take",
+                summary="The lanes between chains that Delta orders can take now",
                 query=BridgeRoutesQuery,
                 answer=BridgeRoutes,
             ),
@@ -70,12 +73,19 @@ class BridgeEndpoints:
         query = decode_bridge_routes_query(call.request.query or b"")
         named, with_swaps = query.bridges, query.allow_bridge_and_swap
         tokens: defaultdict[tuple[int, int], set[str]] = defaultdict(set)
-        for lane in self._lanes:
+        for lane in self._lanes.quoted(call.now_ms):
             if named is None or lane.name in named:
                 brought = self._lanes.delivered(lane, with_swaps=with_swaps)
                 tokens[lane.origin_chain, lane.destination_chain].update(token.text for token in brought)
         routes = [BridgeRoute(*ends, tuple(sorted(found))) for ends, found in sorted(tokens.items())]
         return Reply(200, encode(BridgeRoutes(tuple(routes))))
+
+
+def _name_of(settings: BridgeSettings) -> str:
+    """Name for people of a bridge whose settings give none: the protocol's, and the tier of CCTP."""
+    if settings.kind == "across":
+        return "Across"
+    return f"CCTP, {settings.tier}" if settings.tier else "CCTP"
 
 
 def _icon(kind: str) -> str:

@@ -159,6 +159,17 @@ class BridgeLanes:
         there = self._chains.get(chain_id)
         return there if there is not None and there.arrivals and not there.no_delta else None
 
+    def quoted(self, now_ms: int) -> Iterator[BridgeLane]:
+        """Yield the lanes that quotes can take now.
+
+        The bridge's fee is known and lets an amount enter, and makers on the origin trade the lane's token.
+        """
+        for lane in self._lanes:
+            fee, origin = lane.fees.at(now_ms), self._chains.get(lane.origin_chain)
+            is_open = fee is not None and fee.least <= fee.most
+            if is_open and origin and not origin.no_delta and origin.index.neighbours(lane.origin.routed):
+                yield lane
+
     def delivered(self, lane: BridgeLane, *, with_swaps: bool) -> Iterator[ListedToken]:
         """Yield the tokens that a lane can bring: its token on the destination chain comes first.
 

@@ -7,6 +7,7 @@ covers all chains. `takeSurplus` in the answer on a partner's fee is always fals
 the surplus only if a request says so.
 
 Source: interop.md 3; choices.md#requests-and-errors, choices.md#firm-quotes.
+Choice: `delta` and `market` of GET /chains are true while the chain has live books.
 Choice: `/adapters/...` without `network` and `chainId` covers chain 1, as GET /prices does; `version` changes
     nothing.
 Choice: `tokens` starts with the native token where the chain has a wrapped form. A token whose contract gives
@@ -189,7 +190,7 @@ class Resources:
         return (
             fixed(
                 path="/chains",
-                plain=_fixed(encode(_chain_list(chains))),
+                plain=lambda _: Reply(200, encode(_chain_list(chains))),
                 summary="The served chains, and the kinds of trade on each",
                 answer=ChainList,
             ),
@@ -332,12 +333,13 @@ def _fixed(body: bytes) -> Callable[[HttpCall], Reply]:
 
 
 def _chain_list(chains: ServedChains) -> ChainList:
+    """List the chains with the kinds of trade that are quoted now: without live books none but OTC orders."""
     return tuple(
         ChainEntry(
             chain_id=chain_id,
             name=served.settings.name,
             wallet_url=served.settings.wallet_url or UNSET,
-            **_roles(served),
+            **_roles(served) | ({} if any(served.index.books()) else {"delta": False, "market": False}),
         )
         for chain_id, served in sorted(chains.items())
     )
