@@ -56,11 +56,11 @@ def _shown_text(text: str, length: int) -> str:
 
 
 def excerpt(written: bytes | str) -> str:
-    """Format the first 300 characters of what a counterparty wrote as one printable line."""
+    """Quote the first 300 characters of what a counterparty wrote, as one printable line."""
     most = _EXCERPT_CHARS_MAX
     text = written if isinstance(written, str) else written[: 4 * most].decode(errors="replace")
     line = one_line(text[:most])[: 2 * most]
-    return line if len(written) <= most else f"{line}... ({len(written)} long)"
+    return f"'{line}'" if len(written) <= most else f"'{line}...' ({len(written)} long)"
 
 
 def one_line(text: str) -> str:

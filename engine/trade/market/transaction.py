@@ -312,16 +312,16 @@ def _begun(
     Raises:
         RateLimited, InsufficientBalance: a place is missing; see `UnfilledSwaps.begin`.
     """
-    asker, user = leave.asker, ticket.user
+    asker, user, tokens = leave.asker, ticket.user, (ticket.src_token, ticket.dest_token)
     if shown is None:
-        return leave.unfilled.begin(asker, user, None, now_s), None
+        return leave.unfilled.begin(asker, user, tokens, None, now_s), None
     stakes = shown.stakes
     if Stake.CONSENT not in stakes and leave.unfilled.has_settled(asker, user, now_s):
         stakes = (Stake.CONSENT, *stakes)
     user_shown = None
     if Stake.CONSENT in stakes:
         user_shown = ShownUser(user, ticket.src_token, ticket.src_amount, shown.funds.balance)
-    return leave.unfilled.begin(asker, user, user_shown, now_s), Claimant(asker.name, user, stakes)
+    return leave.unfilled.begin(asker, user, tokens, user_shown, now_s), Claimant(asker.name, user, stakes)
 
 
 async def _free_filled(served: "ServedChain", leave: Leave, user: bytes, now_s: int) -> bool:

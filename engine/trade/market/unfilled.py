@@ -6,9 +6,11 @@
     over         the last quote has expired, or the chain shows a quote as at least nine tenths filled
 
 A firm quote holds back a maker's stock until it expires, whether the swap is filled or not. Each caller has
-therefore only a few such swaps at a time; how much of a maker's stock they may reserve is counted apart
-(`routing.firm.stock`). A filled swap gives back what it reserved, and shows that its user and its caller's
-network belong together: for a day, swaps of the two count as signed by the user.
+therefore only a few such swaps at a time. A swap of a user that the caller builds anew, from the same token
+to the same one, leaves its places to the new one: a page builds a swap again at each new price. How much of
+a maker's stock all of them may reserve is counted apart (`routing.firm.stock`). A filled swap gives back what
+it reserved, and shows that its user and its caller's network belong together: for a day, swaps of the two
+count as signed by the user.
 
 A maker that has not answered when a swap is given up counts as having signed.
 
@@ -19,6 +21,7 @@ Choice: A swap of a caller with a key counts towards the key alone: its holder a
 
 from collections import OrderedDict, deque
 from collections.abc import Hashable, Iterable
+from itertools import islice
 
 from msgspec import Struct, field
 
@@ -29,6 +32,7 @@ from ...host.admission.ledger import Charge, Hold, Ledger
 from ..routing.firm.firm_parts import HeldQuote
 from ..routing.firm.stock import StockShares
 
+_PAST_MAX = 64  # swaps without a place of which one request reads whether they are filled
 _LOOKS = 4  # most expired swaps dropped from `_line` when a swap begins
 
 
@@ -68,6 +72,7 @@ class UnfilledSwap(Struct, eq=False):
     Attributes:
         asker: the caller whose request builds the swap.
         user: user that the swap names, 20 bytes.
+        tokens: token that the user gives and token that it gets, 20 bytes each.
         accounts: accounts whose places the swap takes.
         hold: charges for these places.
         quotes: quotes that makers have signed or may have signed for the swap.
@@ -76,6 +81,7 @@ class UnfilledSwap(Struct, eq=False):
 
     asker: Asker
     user: bytes
+    tokens: tuple[bytes, bytes]
     accounts: tuple[Hashable, ...]
     hold: Hold
     quotes: list[HeldQuote] = field(default_factory=list)
@@ -120,18 +126,22 @@ class UnfilledSwaps:
         return tuple(found.values())
 
     def past(self, asker: Asker, now_s: int) -> tuple[UnfilledSwap, ...]:
-        """Return a caller's swaps whose quotes have expired and still weigh on its network."""
+        """Return a caller's latest swaps without a place whose quotes still weigh on its network."""
         since_s = now_s - limits.VENUE_STOCK_REFILL_S
-        return tuple([swap for swap in self._past if swap.asker == asker and swap.over_s >= since_s])
+        found = (swap for swap in reversed(self._past) if swap.asker == asker and swap.over_s >= since_s)
+        return tuple(islice(found, _PAST_MAX))
 
     def has_settled(self, asker: Asker, user: bytes, now_s: int) -> bool:
         """Whether this user has filled a swap of this caller's network within the last day."""
         return self._settled.get((asker.name, user), 0) > now_s
 
-    def begin(self, asker: Asker, user: bytes, shown: ShownUser | None, now_s: int) -> UnfilledSwap:
-        """Take the places of a new swap.
+    def begin(
+        self, asker: Asker, user: bytes, tokens: tuple[bytes, bytes], shown: ShownUser | None, now_s: int
+    ) -> UnfilledSwap:
+        """Take the places of a new swap, and free those of the swaps that the new one replaces.
 
         Args:
+            tokens: token that the user gives and token that it gets, 20 bytes each.
             shown: the user, if the swap is shown to be its own; None takes no place of a user.
 
         Raises:
@@ -139,6 +149,10 @@ class UnfilledSwaps:
             InsufficientBalance: the user's unfilled swaps together need more than the user has.
         """
         self._forget(now_s)
+        for swap in self.of(asker, user, now_s):
+            # A swap whose quotes are still requested keeps its places: it may yet be the one that is sent.
+            if swap.is_ended and (swap.asker, swap.user, swap.tokens) == (asker, user, tokens):
+                self._retire(swap)
         others = self.of(asker, user, now_s)
         kind = SWAPS_OF_KEY if asker.has_key else SWAPS_OF_NETWORK
         charges = [Charge(kind, self._account(asker.name), 1, asker.places)]
@@ -155,11 +169,14 @@ class UnfilledSwaps:
                     expected=f"at least {self._ledger.held(FUNDS_OF_USER, funds) + shown.src_amount}",
                     got=shown.balance,
                 )
-            error = RateLimited(f"{hold.charge.bound} swaps are signed and not filled")
+            way = "" if asker.has_key else ", or send an API key"
+            error = RateLimited(
+                f"{hold.charge.bound} swaps are signed and not filled: fill one, wait for the end of one{way}"
+            )
             error.retry_after_s = max(min((swap.over_s for swap in others), default=0) - now_s + 1, 1)
             raise error
         accounts = tuple(charge.account for charge in charges if charge.budget is not FUNDS_OF_USER)
-        swap = UnfilledSwap(asker, user, accounts, hold)
+        swap = UnfilledSwap(asker, user, tokens, accounts, hold)
         for account in accounts:
             self._swaps.setdefault(account, []).append(swap)
         self._line.append(swap)
@@ -185,7 +202,7 @@ class UnfilledSwaps:
                 self._swaps.pop(account, None)
 
     def _retire(self, swap: UnfilledSwap) -> None:
-        """Take an expired swap out of its places; the chain may still show that it was filled in time."""
+        """Take an expired or replaced swap out of its places; the chain may still show that it was filled."""
         if not swap.hold.is_free and any(quote.digest32 for quote in swap.quotes):
             self._past.append(swap)
         self.free(swap)

@@ -3,7 +3,7 @@
 STYLES: name -> function of (status, JSON body) that gives the answer's bytes, and whether the server then
 closes the connection.
 
-Source: h11_impl.py of uvicorn 0.30, Node's http with Express 4, php_cli_server.c of PHP 8, http/server.py of
+Source: h11_impl.py of uvicorn 0.30, Node's http with Express 4, php_cli_server.c of PHP 8, the http.server of
 Python, server.go of Go's net/http, Http11Processor of Tomcat, request.rb of Puma,
 ngx_http_header_filter_module.c of nginx, and Cloudflare's usual fields.
 """

@@ -1,5 +1,6 @@
 """Callers that may have makers sign, and the amount that they may leave unfilled: an attack on stock."""
 
+import itertools
 from typing import Any
 
 import pytest
@@ -54,6 +55,14 @@ PERMIT = to_hex(
     + b"".join(map(uint_word, (ONE, NOW_MS // 1_000 + 60, 27, 1, 1)))
 )
 OTHER = Asker("network 198.51.100", False, 2)
+
+
+_users = itertools.count(1)
+
+
+def another() -> bytes:
+    """A user whom no request named before, with funds and approval."""
+    return next(_users).to_bytes(20, "big")
 
 
 async def build(
@@ -118,7 +127,7 @@ async def test_without_a_key_makers_sign_only_for_who_could_fill(query: str) -> 
 async def test_a_caller_without_a_key_has_a_few_swaps_that_nobody_filled() -> None:
     shop = a_shop()
     for _ in range(ANYBODY.places):
-        await build(shop)
+        await build(shop, user=another())
     with pytest.raises(RateLimited) as told:
         await swap(shop, ANYBODY)
     assert told.value.retry_after_s == LIFE_MS // 1_000 + 1
@@ -126,6 +135,30 @@ async def test_a_caller_without_a_key_has_a_few_swaps_that_nobody_filled() -> No
     await build(shop, KEYED)
     await build(shop, OTHER)
     assert len(shop.firm.asked) == ANYBODY.places + 2
+
+
+async def test_a_page_that_builds_at_each_price_keeps_its_place_and_all_its_quotes_reserve_stock() -> None:
+    shop = a_shop()
+    builds = 5 * ANYBODY.places
+    for _ in range(builds):
+        await build(shop)
+    assert shop.firm.stock.reserved(MAKERS[0], USDC, NOW_MS)[0] == builds
+    await build(shop, user=another())
+    with pytest.raises(RateLimited, match="fill one, wait for the end of one, or send an API key"):
+        await build(shop, user=another())
+    await build(shop)
+
+
+async def test_a_replaced_swap_that_is_filled_gives_back_its_stock() -> None:
+    shop = a_shop()
+    for _ in range(3):
+        await build(shop)
+    shop.chain.left[(1).to_bytes(32, "big")] = 1  # the first of them
+    shop.firm.has_no_share = True
+    with pytest.raises(RateLimited):
+        await build(shop)
+    assert shop.firm.stock.reserved(MAKERS[0], USDC, NOW_MS)[0] == 2
+    assert stakes(shop) == (Stake.CONSENT, Stake.ALLOWANCE, Stake.NOTHING)
 
 
 async def test_a_user_that_requests_only_name_loses_nothing() -> None:
@@ -199,8 +232,11 @@ async def test_what_a_caller_has_shown_decides_its_share() -> None:
     await build(shop, permit=PERMIT)
     assert stakes(shop) == (Stake.CONSENT, Stake.NOTHING)
     shop.chain.left[(1).to_bytes(32, "big")] = 1
-    await build(shop)
+    shop.firm.has_no_share = True  # then the venue reads what is filled
+    with pytest.raises(RateLimited):
+        await build(shop)
     assert stakes(shop) == (Stake.CONSENT, Stake.ALLOWANCE, Stake.NOTHING)
+    shop.firm.has_no_share = False
     await build(shop, OTHER)
     assert stakes(shop) == (Stake.ALLOWANCE, Stake.NOTHING)
     await build(shop, Asker("network 203.0.113", False, 2), native=True)
@@ -250,18 +286,19 @@ async def test_who_is_refused_is_refused_again_and_an_unread_order_is_not_filled
     shop = a_shop()
     shop.chain.left[(1).to_bytes(32, "big")] = Reverted("no answer", b"")
     for _ in range(ANYBODY.places):
-        await build(shop)
+        await build(shop, user=another())
     for _ in range(2):
         with pytest.raises(RateLimited):
-            await build(shop)
+            await build(shop, user=another())
 
 
 async def test_a_filled_swap_counts_as_the_users_signature_for_a_day() -> None:
     shop = a_shop()
-    for _ in range(ANYBODY.places):
-        await build(shop)
-    shop.chain.left[(1).to_bytes(32, "big")] = 1
     await build(shop)
+    for _ in range(ANYBODY.places - 1):
+        await build(shop, user=another())
+    shop.chain.left[(1).to_bytes(32, "big")] = 1
+    await build(shop, user=another())
     day_ms = 1_000 * limits.VENUE_SETTLED_CONSENT_S
     await build(shop, now_ms=NOW_MS + day_ms - 1_000)
     assert stakes(shop) == (Stake.CONSENT, Stake.ALLOWANCE, Stake.NOTHING)
@@ -272,7 +309,7 @@ async def test_a_filled_swap_counts_as_the_users_signature_for_a_day() -> None:
 async def test_what_expires_makes_room() -> None:
     shop = a_shop()
     for _ in range(ANYBODY.places):
-        await build(shop)
+        await build(shop, user=another())
     with pytest.raises(RateLimited):
         await build(shop, now_ms=NOW_MS + LIFE_MS)
     await build(shop, now_ms=NOW_MS + LIFE_MS + 1_000)
@@ -293,21 +330,21 @@ async def test_what_is_filled_makes_room_and_a_drop_of_it_does_not(left: int, *,
     """`left` is the RFQ contract's number: 1 for a closed order, else the remaining amount plus 1."""
     shop = a_shop()
     for _ in range(ANYBODY.places):
-        await build(shop)
+        await build(shop, user=another())
     shop.chain.left[(1).to_bytes(32, "big")] = left
     if is_filled:
-        await build(shop)
+        await build(shop, user=another())
     with pytest.raises(RateLimited):
-        await build(shop)
+        await build(shop, user=another())
 
 
 async def test_a_swap_that_is_filled_gives_back_its_makers_stock() -> None:
     shop = a_shop()
     for _ in range(2):
-        await build(shop)
+        await build(shop, user=another())
     assert shop.firm.stock.reserved(MAKERS[0], USDC, NOW_MS)[0] == 2
     shop.chain.left[(1).to_bytes(32, "big")] = 1
-    await build(shop)
+    await build(shop, user=another())
     assert shop.firm.stock.reserved(MAKERS[0], USDC, NOW_MS)[0] == 2
 
 
@@ -315,7 +352,7 @@ def test_of_a_filled_swap_the_stock_of_its_filled_quotes_alone_comes_back() -> N
     ledger = Ledger()
     stock = StockShares(ledger, CHAIN_ID)
     unfilled = UnfilledSwaps(ledger, CHAIN_ID, stock, USER_PLACES)
-    swap = unfilled.begin(ANYBODY, USER, None, NOW_MS // 1_000)
+    swap = unfilled.begin(ANYBODY, USER, (WETH, USDC), None, NOW_MS // 1_000)
     for number, part_ppm in enumerate((1_000, 20_000)):
         claim = stock.claim(None, "alpha", WETH, part_ppm, NOW_MS)
         assert isinstance(claim, StockClaim)
@@ -335,7 +372,7 @@ def test_of_too_many_users_that_have_settled_the_one_of_longest_ago_is_forgotten
     unfilled = UnfilledSwaps(ledger, CHAIN_ID, StockShares(ledger, CHAIN_ID), USER_PLACES)
     users = [bytes([number]) * 20 for number in (1, 2, 1, 3)]
     for user in users:
-        swap = unfilled.begin(ANYBODY, user, None, now_s)
+        swap = unfilled.begin(ANYBODY, user, (WETH, USDC), None, now_s)
         swap.quotes.append(HeldQuote(now_s + 60, b"", bytes(32), 1))
         assert unfilled.free_filled([swap], {bytes(32)}, now_s)
     assert [unfilled.has_settled(ANYBODY, user, now_s) for user in users] == [True, False, True, True]

@@ -1,5 +1,7 @@
 """Places of unfilled swaps: from when to when a swap takes them, and what is remembered of it afterwards."""
 
+import itertools
+
 import pytest
 
 from cambist.config import limits
@@ -23,6 +25,9 @@ def some_swaps(ledger: Ledger | None = None) -> UnfilledSwaps:
     return UnfilledSwaps(ledger, CHAIN_ID, StockShares(ledger, CHAIN_ID), USER_PLACES)
 
 
+_pairs = itertools.count(1)
+
+
 def begun(
     swaps: UnfilledSwaps,
     *quotes: tuple[int, bytes],
@@ -30,9 +35,15 @@ def begun(
     user: bytes = USER,
     shown: ShownUser | None = None,
     after_s: int = 0,
+    tokens: tuple[bytes, bytes] | None = None,
 ) -> UnfilledSwap:
-    """A swap for which makers have signed quotes, each (seconds until its expiry, digest), all asked for."""
-    swap = swaps.begin(asker, user, shown, NOW_S + after_s)
+    """A swap for which makers have signed quotes, each (seconds until its expiry, digest), all asked for.
+
+    Args:
+        tokens: None for two that no other swap has.
+    """
+    tokens = tokens or (next(_pairs).to_bytes(20, "big"), b"\x02" * 20)
+    swap = swaps.begin(asker, user, tokens, shown, NOW_S + after_s)
     swap.quotes += [HeldQuote(NOW_S + in_s, b"", digest32) for in_s, digest32 in quotes]
     if quotes:
         swaps.end(swap)
@@ -43,6 +54,32 @@ def test_a_swap_is_over_with_its_last_quote_and_at_once_without_any() -> None:
     swaps = some_swaps()
     assert begun(swaps, (60, SIGNED), (90, UNSEEN), (30, SIGNED)).over_s == NOW_S + 90
     assert begun(swaps).over_s == 0
+
+
+def test_a_swap_that_is_built_anew_leaves_its_place_once_no_maker_is_asked() -> None:
+    swaps, pair = some_swaps(), (b"\x01" * 20, b"\x02" * 20)
+    first = begun(swaps, (60, SIGNED), tokens=pair)
+    second = begun(swaps, tokens=pair)  # makers are still asked
+    assert swaps.of(ANYBODY, USER, NOW_S) == (second,)
+    assert swaps.past(ANYBODY, NOW_S) == (first,)
+    second.quotes.append(HeldQuote(NOW_S + 60, b"", SIGNED))
+    swaps.end(second)
+    other_way = begun(swaps, (60, SIGNED), tokens=pair[::-1])
+    keyed = begun(swaps, (60, SIGNED), tokens=pair, asker=KEYED)
+    assert swaps.of(ANYBODY, USER, NOW_S) == (second, other_way)
+    swaps.free(other_way)
+    third = begun(swaps, (60, SIGNED), tokens=pair)
+    assert swaps.of(ANYBODY, USER, NOW_S) == (third,)
+    assert swaps.of(KEYED, STRANGER, NOW_S) == (keyed,)
+
+
+def test_a_swap_that_is_built_anew_shows_the_same_funds() -> None:
+    swaps, pair = some_swaps(), (b"\x01" * 20, b"\x02" * 20)
+    shown = ShownUser(USER, pair[0], 10, 10)
+    for _ in range(3 * USER_PLACES):
+        begun(swaps, (60, SIGNED), tokens=pair, shown=shown)
+    with pytest.raises(InsufficientBalance):
+        begun(swaps, (60, SIGNED), tokens=(pair[0], b"\x03" * 20), shown=shown)
 
 
 def test_a_swap_has_its_place_while_makers_are_asked_and_through_the_last_second_of_its_quotes() -> None:
