@@ -67,7 +67,7 @@ PARAMETERS: dict[str, tuple[str, dict[str, Any]]] = {
     "isDirectFeeTransfer": ("Pays the fee at once instead of accruing it.", {}),
     "gasPrice": ("Wei for a unit of gas.", {"pattern": _DIGITS}),
     "ignoreChecks": (
-        "Skips the simulation, and with an API key balance and allowance; no `gas`.",
+        "Skips balance, allowance and simulation; no `gas`. Without a key, within a share of makers' stock.",
         {},
     ),
     "ignoreGasEstimate": ("No `gas` in the answer.", {}),

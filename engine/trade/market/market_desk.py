@@ -5,8 +5,7 @@ Each method takes the raw query or body of an HTTP request and returns the answe
 Source: spec 1.12, 1.13, 1.14; interop.md 3, GET /swap.
 Choice: A request without a partner has its API key's default partner; a transaction has its route's partner,
     since the fee was quoted.
-Choice: GET /swap with a key makes no checks, as with `ignoreChecks=true`: the user has not approved yet.
-    Without a key the user's funds are checked, since makers sign for them.
+Choice: GET /swap makes no checks, as with `ignoreChecks=true`: the user has not approved yet.
 """
 
 from collections.abc import Mapping
@@ -124,7 +123,7 @@ class MarketDesk:
             served,
             unpriced(priced),
             _body_of(query, route),
-            # The user has not approved yet. Without a key, `transaction` checks the user's funds nonetheless.
+            # The user has not approved yet; `transaction` counts what the user has, and lets the rest pass.
             TransactionQuery(ignore_checks=True),
             self._fees,
             now_ms,

@@ -7,8 +7,9 @@
 
 Source: spec 1.14, 1.9; ARCHITECTURE.md, "Pure core, thin drivers"; choices.md#market-swaps,
     choices.md#chain-and-contracts, choices.md#signatures-and-permits.
-Choice: The user's funds are checked before makers sign, since a quote reserves a maker's stock.
-    For a route, `ignoreChecks` skips this check only if the caller has an API key.
+Choice: The user's funds are checked before makers sign, since a quote reserves a maker's stock. With
+    `ignoreChecks`, and of GET /swap, a caller without an API key whose user lacks the funds or the approval
+    may reserve what a caller may who has shown nothing.
 Choice: Unless `ignoreGasEstimate` is set, the estimate of gas is also the simulation; the answered limit is a
     fifth above the estimate.
 Choice: A permit counts as far as the token, or Permit2, accepts it from the Router.
@@ -37,6 +38,7 @@ from ....codecs.messages.vocabulary import Side
 from ....codecs.rounding import mul_div_up
 from ....config.errors import (
     ChainError,
+    InsufficientAllowance,
     InsufficientBalance,
     NoRoute,
     RateLimited,
@@ -98,6 +100,10 @@ class _Shown(Struct, frozen=True):
     funds: ShownFunds
 
 
+_NOTHING_SHOWN = _Shown((Stake.NOTHING,), ShownFunds(Stake.NOTHING, 0))
+"""For a caller whose user has too little, or has not approved: of the swap it has shown nothing at all."""
+
+
 async def transaction(
     served: "ServedChain",
     opened: OpenedRoute,
@@ -129,9 +135,15 @@ async def transaction(
     plan, wanted = _plan_of(served, opened, ticket, now_ms)
     shown = None
     if not (query.ignore_checks and leave.asker.has_key):
-        funds = await _answered(leave.funds.check(ticket))
-        if not leave.asker.has_key:
-            shown = _Shown(await _shown_stakes(served, leave, ticket, body, funds, now_ms), funds)
+        try:
+            funds = await _answered(leave.funds.check(ticket))
+        except (InsufficientBalance, InsufficientAllowance):
+            if not query.ignore_checks:
+                raise
+            shown = _NOTHING_SHOWN
+        else:
+            if not leave.asker.has_key:
+                shown = _Shown(await _shown_stakes(served, leave, ticket, body, funds, now_ms), funds)
     try:
         firm = await _signed(served, leave, ticket, plan, wanted, shown, now_ms)
     except (RateLimited, InsufficientBalance):
@@ -316,7 +328,8 @@ def _begun(
     if shown is None:
         return leave.unfilled.begin(asker, user, tokens, None, now_s), None
     stakes = shown.stakes
-    if Stake.CONSENT not in stakes and leave.unfilled.has_settled(asker, user, now_s):
+    can_pay = shown.funds.balance >= ticket.src_amount
+    if can_pay and Stake.CONSENT not in stakes and leave.unfilled.has_settled(asker, user, now_s):
         stakes = (Stake.CONSENT, *stakes)
     user_shown = None
     if Stake.CONSENT in stakes:

@@ -11,6 +11,7 @@ from cambist.config import limits
 from cambist.config.errors import (
     InsufficientAllowance,
     InsufficientBalance,
+    InvalidInput,
     InvalidSignature,
     NoRoute,
     RateLimited,
@@ -107,21 +108,49 @@ async def swap(shop: Shop, asker: Asker) -> None:
     await shop.desk.swap(query.encode(), NOW_MS, asker, signatures())
 
 
-@pytest.mark.parametrize("query", ["", UNCHECKED])
-async def test_without_a_key_makers_sign_only_for_who_could_fill(query: str) -> None:
+async def test_without_a_key_makers_sign_only_for_who_could_fill() -> None:
     shop = a_shop()
     shop.chain.funds[USER] = (ONE - 1, ONE)
     with pytest.raises(InsufficientBalance):
-        await build(shop, query=query)
+        await build(shop)
     shop.chain.funds[USER] = (ONE, ONE - 1)
     with pytest.raises(InsufficientAllowance):
-        await build(shop, query=query)
-    with pytest.raises(InsufficientAllowance):
-        await swap(shop, ANYBODY)
+        await build(shop)
     assert shop.firm.asked == []
     await build(shop, KEYED, UNCHECKED)
     await swap(shop, KEYED)
     assert len(shop.firm.asked) == 2
+
+
+@pytest.mark.parametrize("funds", [(ONE - 1, ONE), (ONE, ONE - 1), (0, 0)])
+async def test_without_checks_the_share_of_callers_who_show_nothing_serves_those_who_lack(
+    funds: tuple[int, int],
+) -> None:
+    """A page shows the transaction before the user approves; a consent is worth nothing without the funds."""
+    shop = a_shop()
+    shop.chain.funds[USER] = funds
+    await build(shop, query=UNCHECKED)
+    await swap(shop, OTHER)
+    await build(shop, query=UNCHECKED, consent=a_consent())
+    shop.firm.has_no_share = True
+    with pytest.raises(RateLimited, match="nothing left"):
+        await build(shop, query=UNCHECKED)
+    assert {one.stakes for one in shop.firm.claimants if one is not None} == {(Stake.NOTHING,)}
+    with pytest.raises(InvalidInput, match="permit"):
+        await build(shop, query=UNCHECKED, permit="0x1234")
+
+
+async def test_a_past_swap_shows_nothing_for_a_user_who_cannot_pay() -> None:
+    shop = a_shop()
+    await build(shop)
+    shop.chain.left[(1).to_bytes(32, "big")] = 1
+    shop.firm.has_no_share = True
+    with pytest.raises(RateLimited):
+        await build(shop)  # the venue has read that the first one is filled
+    shop.firm.has_no_share = False
+    shop.chain.funds[USER] = (0, 0)
+    await build(shop, query=UNCHECKED)
+    assert stakes(shop) == (Stake.NOTHING,)
 
 
 async def test_a_caller_without_a_key_has_a_few_swaps_that_nobody_filled() -> None:
