@@ -96,6 +96,21 @@ async def test_a_relayer_that_never_fills_leads_to_a_refund(world: BridgedWorld)
     assert (await world.row(order)).is_final
 
 
+async def test_a_deadline_that_no_block_shows_is_told_with_what_is_waited_for(world: BridgedWorld) -> None:
+    order = await world.placed()
+    world.settles(order)
+    await world.looks()
+    assert [wait.hint for wait in await world.desk.waits(order)] == [""]
+    world.now_ms += 86_400_000
+    await world.looks()
+    (wait,) = await world.desk.waits(order)
+    assert wait.hint.startswith("its deadline passed at ")
+    assert wait.hint.endswith(
+        f"a confirmed block of chain {world.destination.chain_id} after that shows whether a refund is due"
+    )
+    assert await status(world, order) is _S.BRIDGING
+
+
 async def test_a_fill_in_the_last_second_counts(world: BridgedWorld) -> None:
     order = await world.placed()
     sent = world.settles(order)

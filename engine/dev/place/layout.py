@@ -32,6 +32,7 @@ _NAMES = {CHAIN_ID: "devnet", FAR_CHAIN_ID: "second devnet"}
 _CHAIN = """
 [chains.{chain_id}]
 name = "{chain_name}"
+confirmations = 1
 """
 _NODE = """
 [chains.{chain_id}.node]

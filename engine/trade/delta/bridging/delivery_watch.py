@@ -31,6 +31,7 @@ from .....codecs.bridges.across import (
 from .....codecs.bridges.bridge_terms import BridgeKind
 from .....codecs.bridges.cctp import MESSAGE_RECEIVED
 from .....codecs.contracts.abi import decode_uint, uint_word
+from .....codecs.iso_time import iso_ms
 from .....config.errors import ChainError, InvalidInput, StoreUnavailable
 from .....config.limits import BRIDGE_CLOCK_SLACK_S, BRIDGE_IDS_PER_FILTER, BRIDGE_RANGES_PER_ROUND
 from .....crypto.hexadecimal import to_hex
@@ -140,7 +141,7 @@ class DeliveryWatch(BridgeRounds):
     def hint(self, key: TransferKey) -> str:
         """Return a text that says why a transfer under way waits; empty if it waits for the bridge alone."""
         courier = "" if self._courier is None else self._courier.hint(key)
-        return self._hints.get(key) or courier or self.fault
+        return self._hints.get(key) or courier or self.fault or self._overdue_hint(key)
 
     def is_late(self, key: TransferKey) -> bool:
         """Whether a transfer under way waits longer than its bridge's bound."""
@@ -452,6 +453,16 @@ class DeliveryWatch(BridgeRounds):
         """Return a transfer's deposit whose fill deadline is over at a block; None for any other transfer."""
         sent = self._sent[awaited.key]
         return sent if isinstance(sent, RelayData) and confirmed.time_s > sent.fill_deadline else None
+
+    def _overdue_hint(self, key: TransferKey) -> str:
+        """Say for what a transfer waits whose fill deadline is over by the clock alone."""
+        sent = self._sent.get(key)
+        if not isinstance(sent, RelayData) or self._wall_ms() <= 1_000 * sent.fill_deadline:
+            return ""
+        return (
+            f"its deadline passed at {iso_ms(1_000 * sent.fill_deadline)}: a confirmed block of chain "
+            f"{self._chain.chain_id} after that shows whether a refund is due"
+        )
 
     async def _is_filled(self, deposit: RelayData, confirmed: Header) -> bool:
         """Whether the destination's pool reports a deposit as filled at a block."""
