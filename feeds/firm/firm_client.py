@@ -14,8 +14,9 @@ any kind.
 
 Source: spec 3.9, 3.10, 3.12; interop.md section 4; ARCHITECTURE.md, "HTTP client".
 Choice: 403 on /firm is a maker failure like any other; only a success without `order` blacklists the user at
-    that maker. A success that says `error`, has a null `order` or no body (204) is a refusal; `{}` and a
-    success with a `message` alone blacklist, as the specification says.
+    that maker.
+Choice: A success of /firm with `error`, with a null `order` or without a body (204) is a refusal; `{}`, and a
+    success with a `message` alone, blacklist as the specification says.
 """
 
 from collections.abc import Callable
