@@ -64,7 +64,7 @@ def test_a_swap_that_is_built_anew_leaves_its_place_once_no_maker_is_asked() -> 
     assert swaps.past(ANYBODY, NOW_S) == (first,)
     second.quotes.append(HeldQuote(NOW_S + 60, b"", SIGNED))
     swaps.end(second)
-    other_way = begun(swaps, (60, SIGNED), tokens=pair[::-1])
+    other_way = begun(swaps, (60, SIGNED), tokens=(pair[1], pair[0]))
     keyed = begun(swaps, (60, SIGNED), tokens=pair, asker=KEYED)
     assert swaps.of(ANYBODY, USER, NOW_S) == (second, other_way)
     swaps.free(other_way)
