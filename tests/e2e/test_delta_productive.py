@@ -210,10 +210,13 @@ async def test_the_cap_of_the_hour_counts_what_shares_gave(
 ) -> None:
     order = await market.a_productive_order(strategy=vault.address, use_shares=True)
     await vault.earns(ONE)
-    await world.send(world.owner, world.at.delta, owner_calldata.set_cap(world.weth, ONE))
-    steps = market.agent_steps(FAIR, given=ONE + ONE // 4)
+    gives = ONE + ONE // 4
+    await world.send(world.owner, world.at.delta, owner_calldata.set_cap(world.weth, gives - 1))
+    steps = market.agent_steps(FAIR, given=gives)
     refused = await market.refused_settlement(order, *steps)
     assert refused.startswith("CapExceeded(")
+    await world.send(world.owner, world.at.delta, owner_calldata.set_cap(world.weth, gives))
+    assert (await market.settle(order, *steps)).event.spent == gives
 
 
 @pytest.mark.parametrize("use_shares", [False, True])
