@@ -262,8 +262,15 @@ class Quotes:
             try:
                 found.append(self._passage(served, query, lane, amount, now_ms))
             except (NoRoute, PricingError, GasCostExceedsTradeAmount) as error:
-                refused.append(f"{lane.name}: {error.detail.removeprefix('No route: ')}")
+                way = (
+                    lane.name
+                    if self._bridges.is_direct(lane, query)
+                    else f"{lane.name} by {lane.origin.symbol}"
+                )
+                refused.append(f"{way}: {error.detail.removeprefix('No route: ')}")
         if not found:
+            if (bare := self._bridges.bare_transfer(query)) is not None:
+                refused.insert(0, bare)
             raise NoRoute("; ".join(refused), message="No route (crosschain)")
         there = self._chains[lanes[0].destination_chain]
         block = crosschain_block(found, served.usd, there.usd, self._id())

@@ -144,12 +144,23 @@ class BridgeLanes:
         allowed = _allowed(found, query.include_bridges, query.exclude_bridges)
         swapped = tuple([lane for lane in allowed if lane.origin.routed != src.routed])
         if not swapped:
-            raise NoRoute(
-                f"{src.symbol} is the token that the bridge takes: a transfer without a swap is no order",
-                field="srcToken",
-                message=_MESSAGE,
-            )
+            raise NoRoute(_bare(src), field="srcToken", message=_MESSAGE)
         return swapped
+
+    def is_direct(self, lane: BridgeLane, query: QuoteParameters) -> bool:
+        """Whether a lane of `wanted` delivers `destToken` itself."""
+        there = self._chains[lane.destination_chain]
+        return lane.destination is there.tokens.find(query.dest_token, "destToken", None)
+
+    def bare_transfer(self, query: QuoteParameters) -> str | None:
+        """Say why a query that `wanted` accepted gets no mere transfer.
+
+        The result is None if no lane takes the query's `srcToken` and delivers its `destToken`.
+        """
+        src = self._chains[query.chain_id].tokens.find(query.src_token, "srcToken", None)
+        between = self._between(query.chain_id, query.dest_chain_id or query.chain_id)
+        is_bare = any(lane.origin.routed == src.routed and self.is_direct(lane, query) for lane in between)
+        return _bare(src) if is_bare else None
 
     def swaps_at(self, chain_id: int) -> ServedChain | None:
         """Return a destination chain on which the venue swaps the tokens that bridges deliver.
@@ -249,6 +260,10 @@ class BridgeLanes:
     def _between(self, origin: int, destination: int) -> list[BridgeLane]:
         ends = origin, destination
         return [lane for lane in self._lanes if (lane.origin_chain, lane.destination_chain) == ends]
+
+
+def _bare(src: ListedToken) -> str:
+    return f"{src.symbol} is the token that the bridge takes: a transfer without a swap is no order"
 
 
 def _allowed(
