@@ -13,11 +13,13 @@ from cambist.codecs.eip712_orders.rfq import RFQ_ORDER, rfq_domain_separator
 from cambist.config import limits
 from cambist.config.errors import NodeUnavailable
 from cambist.config.sections.venue import Rate, RateTier
+from cambist.crypto.hexadecimal import to_hex
 from cambist.crypto.secp256k1 import SigningKey
 from cambist.crypto.signatures import to_65
 from cambist.engine.trade.orders.places import OrderStake
 from support.chain.world import ONE, RFQ_NAME, USDC, World
 from support.contracts.rfq_stories import a_wallet
+from support.contracts.wrapped_signatures import wrapped_signature
 from support.counted_signatures import CountedChain
 from support.otc.otc_front import CHAIN_ID, MARKET_ONLY, OtcFront, an_otc_front
 from support.patience import until
@@ -71,6 +73,17 @@ async def test_the_chain_is_not_asked_about_an_order_that_is_pending_or_for_whic
         await front.posted(front.an_order(maker=wallet), front.world.user)
         draft = await front.posted(front.an_order(maker=wallet), signature=GARBAGE)
         assert draft["state"] == "DRAFT", "drafts have a bound of their own"
+
+
+async def test_a_wrapped_signature_is_kept_and_shown_as_its_inner_one(tmp_path: Path) -> None:
+    async with an_otc_front(tmp_path, runs=False) as front:
+        wallet, world = await a_wallet(front.world, front.world.user), front.world
+        for maker in (wallet, world.user.address):
+            order = front.an_order(maker=maker)
+            inner = to_65(*world.user.sign(world.rfq_hash(order)))
+            stored = await front.posted(order, signature=wrapped_signature(inner))
+            assert stored["signature"] == to_hex(inner)
+            assert stored["state"] != "DRAFT"
 
 
 async def test_an_order_whose_earlier_fills_are_not_known_yet_is_to_be_posted_again(tmp_path: Path) -> None:

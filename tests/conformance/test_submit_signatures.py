@@ -14,6 +14,7 @@ from cambist.codecs.eip712_orders.delta import (
     delta_domain_separator,
 )
 from cambist.config import limits
+from cambist.crypto.addresses import to_checksum
 from cambist.crypto.hexadecimal import parse_hex, to_hex
 from cambist.crypto.secp256k1 import CURVE_ORDER
 from cambist.crypto.signatures import to_65, to_compact64
@@ -21,6 +22,7 @@ from cambist.engine.trade.delta.orders.terms import SettledOrder
 from support.chain.world import DELTA_NAME, DELTA_TYPES, DELTA_VERSION, ONE, person
 from support.contracts.rfq_stories import a_wallet_that_sells, execute
 from support.contracts.settling import Market
+from support.contracts.wrapped_signatures import FACTORY, wrapped_signature
 from support.delta.order_front import OrderFront, an_order_front, told, wire_of
 from support.oracles import Oracle
 
@@ -161,6 +163,16 @@ async def test_a_contract_accepts_a_signature(front: OrderFront, form: str) -> N
     assert kept_signature(front, order) == sent
 
 
+async def test_a_deployed_wallet_whose_owner_still_wraps_its_signature(front: OrderFront) -> None:
+    """Contracts know nothing of ERC-6492: the inner signature is asked for, stored and settled with."""
+    wallet = await a_wallet_that_sells(front.world)
+    order = await front.a_sale(owner=wallet, beneficiary=wallet)
+    inner = to_65(*front.world.user.sign(front.world.delta_hash(order)))
+    record = await front.submitted(order, signature=wrapped_signature(inner))
+    assert record["status"] == "PENDING"
+    assert kept_signature(front, order) == inner
+
+
 async def test_a_contract_does_not_accept_a_signature(front: OrderFront) -> None:
     wallet = await a_wallet_that_sells(front.world)
     order = await front.a_sale(owner=wallet, beneficiary=wallet)
@@ -228,11 +240,15 @@ async def test_a_wallet_that_is_not_deployed_yet(front: OrderFront) -> None:
     (choices.md#signatures-and-permits).
     """
     order: Any = await front.a_sale(owner=person(9).address)
-    wrapped = bytes(200) + bytes.fromhex("6492" * 16)
-    refusal = await front.fault(order, signature=wrapped)
+    refusal = await front.fault(order, signature=wrapped_signature(bytes(70)))
+    deploy = f"deploy it first, by the call to {to_checksum(FACTORY)} that the signature holds, and send the same signature"
     assert refusal == (
-        *INVALID, f"Invalid signature: a key's has 64 or 65 bytes, this one has 232; {NOT_DEPLOYED}",
-    )  # fmt: skip
+        *INVALID,
+        (
+            f"Invalid signature: a key's has 64 or 65 bytes, this one has 70; {NOT_DEPLOYED}: {deploy}, and send "
+            "the same signature"
+        ),
+    )
 
 
 async def test_awaited_orders_are_held_against_funds_as_others_are(front: OrderFront) -> None:

@@ -46,6 +46,7 @@ from ....codecs.trading_token import NATIVE_TOKEN, check_account
 from ....config.errors import InvalidInput, OrderExpired
 from ....crypto.addresses import ZERO_ADDRESS, parse_address, to_checksum
 from ....crypto.eip712 import signing_digest
+from ....crypto.eip1271 import unwrapped
 from ....crypto.hexadecimal import parse_hex
 from ....crypto.signatures import parse_signature, to_65
 from ..served.signed_by import OwnerSignature, read_signature
@@ -227,12 +228,15 @@ def _permit(text: str | None, maker: bytes, rfq: bytes) -> bytes | None:
 def _shown(raw: bytes, signature: OwnerSignature) -> bytes:
     """Convert a posted signature to the form that is stored and returned by the API.
 
-    A signature of 65 bytes by a key gets a v of 27 or 28; all other signatures stay as posted.
+    A signature of 65 bytes by a key gets a v of 27 or 28, and of an ERC-6492 signature the inner one is left;
+    all other signatures stay as posted.
 
     Args:
         raw: bytes of the posted signature.
         signature: the same signature, parsed.
     """
+    if (wrapped := unwrapped(raw)) is not None:
+        raw = wrapped.signature
     if not signature.is_by_key or len(raw) == _COMPACT_BYTES:
         return raw
     return to_65(*parse_signature(raw))

@@ -20,8 +20,9 @@ Source: spec 1.17.4, 1.23, 2.5.14; interop.md 1 and 2; choices.md#otc-orders,
 Choice: A key's signature is stored in its compact form, a contract's as it came.
 Choice: An empty signature of a Delta order stands for the owner's call on chain. Until the owner makes that
     call, a contract's order waits, and an order of a key's account is refused.
-Choice: A key's signature has 65 or 64 bytes, a contract's any number up to a limit. The refusal of a wallet
-    that is not deployed yet (EIP-6492) says so.
+Choice: A key's signature has 65 or 64 bytes, a contract's any number up to a limit.
+Choice: Of an ERC-6492 signature the inner one counts, and is stored. The venue deploys no wallet: the refusal
+    of one that is not deployed yet names the factory that its owner has to call first.
 """
 
 from enum import Enum
@@ -33,7 +34,7 @@ from ....codecs.eip712_orders.signing_names import OrderDigests
 from ....config.errors import InvalidSignature
 from ....config.limits import VENUE_SIGNATURE_BYTES_MAX, VENUE_SIGNATURE_GAS_MAX
 from ....crypto.addresses import to_checksum
-from ....crypto.eip1271 import is_magic_answer, is_valid_signature_calldata
+from ....crypto.eip1271 import is_magic_answer, is_valid_signature_calldata, unwrapped
 from ....crypto.secp256k1 import recover_address
 from ....crypto.signatures import parse_signature, parse_signature_text, to_compact64
 from ...chain.port import EthCall
@@ -41,6 +42,7 @@ from ...chain.port import EthCall
 _KEY_LENGTHS = (64, 65)
 _WORD_BYTES = 32
 _NOT_DEPLOYED = "the owner has no contract; a wallet that is not deployed yet cannot sign"
+_DEPLOY = "deploy it first, by the call to {factory} that the signature holds, and send the same signature"
 
 
 class SignatureState(Enum):
@@ -61,6 +63,7 @@ class OwnerSignature(Struct, frozen=True):
         fault: reason why the signature is not by the owner's key; empty if the key made the signature.
         kind: class of the error to raise if the signature is refused.
         is_awaited: whether a contract that rejects the signature now may accept it later (OTC orders).
+        factory: contract that deploys the owner's wallet, by an ERC-6492 signature; empty for another one.
     """
 
     owner: bytes
@@ -70,6 +73,7 @@ class OwnerSignature(Struct, frozen=True):
     fault: str
     kind: type[InvalidSignature]
     is_awaited: bool
+    factory: bytes = b""
 
     @property
     def is_pre_signature(self) -> bool:
@@ -109,6 +113,8 @@ def read_signature(
         raise kind(
             field="signature", expected=f"at most {VENUE_SIGNATURE_BYTES_MAX} bytes", got=f"{len(raw)} bytes"
         )
+    wrapped = unwrapped(raw)
+    raw = raw if wrapped is None else wrapped.signature
     kept, fault = _of_key(raw, digest32, owner)
     if signing is not None and not kept and (other := signing.other_of(raw, owner)):
         raise kind(f"the owner signed for the domain {other}; expected {signing.here}", field="signature")
@@ -120,6 +126,7 @@ def read_signature(
         fault=fault,
         kind=kind,
         is_awaited=is_awaited,
+        factory=b"" if wrapped is None else wrapped.factory,
     )
 
 
@@ -197,7 +204,8 @@ def _is_yes(signature: OwnerSignature, answer: bytes | Exception | None, *, has_
 
 
 def _nobody(signature: OwnerSignature) -> InvalidSignature:
-    return signature.kind(f"{signature.fault}; {_NOT_DEPLOYED}")
+    way = f": {_DEPLOY.format(factory=to_checksum(signature.factory))}" if signature.factory else ""
+    return signature.kind(f"{signature.fault}; {_NOT_DEPLOYED}{way}")
 
 
 def _reason(error: InvalidSignature) -> str:

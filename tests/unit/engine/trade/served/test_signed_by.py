@@ -3,6 +3,7 @@
 import pytest
 
 from cambist.config.errors import InvalidSignature
+from cambist.crypto.addresses import to_checksum
 from cambist.crypto.eip1271 import MAGIC_VALUE4, is_valid_signature_calldata
 from cambist.crypto.hexadecimal import to_hex
 from cambist.crypto.secp256k1 import SigningKey
@@ -14,6 +15,7 @@ from cambist.engine.trade.served.signed_by import (
     signature_call,
     signature_state,
 )
+from support.contracts.wrapped_signatures import FACTORY, wrapped_signature
 
 KEY = SigningKey((7).to_bytes(32, "big"))
 DIGEST, OWNER, ASKER = b"\xd1" * 32, b"\x0a" * 20, b"\xde" * 20
@@ -87,3 +89,34 @@ def test_who_is_asked(text: str, is_awaited: bool, asked: bytes) -> None:
     if asked == OWNER:
         assert call.data == is_valid_signature_calldata(DIGEST, bytes.fromhex(text[2:]))
         assert call.sender == ASKER
+
+
+def test_of_a_wrapped_signature_the_inner_one_counts() -> None:
+    inner = b"\x5a" * 70
+    signature = read_signature(to_hex(wrapped_signature(inner)), DIGEST, OWNER)
+    assert (signature.kept, signature.is_by_key, signature.factory) == (inner, False, FACTORY)
+    call = signature_call(signature, ASKER)
+    assert call is not None
+    assert (call.to, call.data) == (OWNER, is_valid_signature_calldata(DIGEST, inner))
+    assert signature_state(signature, YES, has_code=True) is SIGNED
+    with pytest.raises(InvalidSignature, match=f"deploy it first, by the call to {to_checksum(FACTORY)}"):
+        signature_state(signature, YES, has_code=False)
+    of_key = to_65(*KEY.sign(DIGEST))
+    signed = read_signature(to_hex(wrapped_signature(of_key)), DIGEST, KEY.address)
+    assert (signed.is_by_key, len(signed.kept)) == (True, 64)
+
+
+@pytest.mark.parametrize(
+    "broken",
+    [
+        wrapped_signature(b""),
+        wrapped_signature(b"\x5a")[32:],
+        wrapped_signature(b"\x5a" * 65)[:95] + b"\x41" + wrapped_signature(b"\x5a" * 65)[96:],
+        bytes(200) + bytes.fromhex("6492" * 16),
+        b"\xff" * 96 + bytes.fromhex("6492" * 16),
+        bytes.fromhex("6492" * 16),
+    ],
+)
+def test_what_is_not_wrapped_by_the_letter_is_a_contracts_signature_as_it_is(broken: bytes) -> None:
+    signature = read_signature(to_hex(broken), DIGEST, OWNER)
+    assert (signature.kept, signature.factory) == (broken, b"")
