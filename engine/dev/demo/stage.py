@@ -60,11 +60,7 @@ price_source = "static"
 price_options.path = "{_PRICES_FILE}"
 price_options.refresh_ms = 100
 """
-_PATIENT = """
-[{role}.firm]
-soft_s = 10
-hard_s = 12
-"""
+_PATIENT = "soft_s = 10\nhard_s = 12\n"
 _ROUND = "[venue.delta]\nround_s = 15\n"
 _STALE_S = 300  # longer than the demo moves the clock, so that books and chain reads do not become stale
 _NS = 10**9
@@ -344,8 +340,8 @@ def _planned(layout: Layout) -> Layout:
         },
         bridges={"across": f"fill_within_s = {FILL_WITHIN_S}", "cctp": 'tier = "fast"'},
         stale_s=_STALE_S,
-        venue=layout.venue + _PATIENT.format(role="venue") + _ROUND,
-        agent=_PATIENT.format(role="agent"),
+        venue=layout.venue.replace("[venue.firm]\n", f"[venue.firm]\n{_PATIENT}") + _ROUND,
+        agent=f"\n[agent.firm]\n{_PATIENT}",
     )
 
 

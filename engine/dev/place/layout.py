@@ -74,10 +74,6 @@ rfq = true
 cctp_domain = {domain}
 wallet_url = "{url}"
 """
-_FIRM = """
-[venue.firm]
-unfilled_max = 256 # a developer builds swaps that are never sent
-"""
 _STRATEGY = """
 [[chains.{chain_id}.strategies]]
 vault = "{vault}"
@@ -285,7 +281,7 @@ def agent_text(layout: Layout, name: str) -> str:
 def venue_text(layout: Layout) -> str:
     """Generate the settings file (TOML) of the venue."""
     near = layout.near
-    text = (_SERVER + _CHAIN + _VENUE + _NODE + _FIRM + _STRATEGY + _VENUE_KEYS).format(
+    text = (_SERVER + _CHAIN + _VENUE + _NODE + _STRATEGY + _VENUE_KEYS).format(
         chain_id=CHAIN_ID,
         chain_name=_NAMES[CHAIN_ID],
         port=layout.ports[VENUE],

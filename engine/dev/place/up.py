@@ -66,6 +66,8 @@ ROLES = (VENUE, *_QUOTED, *AGENTS)
 _VENUE_TEXT = """
 [venue.rate_tiers]
 public = { per_s = 1000, burst = 5000 }
+[venue.firm]
+unfilled_max = 256 # a developer builds swaps that are never sent
 [venue.api_keys.operator]
 secret = "env:OPERATOR_KEY"
 operator = true
