@@ -13,7 +13,7 @@ from cambist.codecs.contracts.abi import (
     selector,
     uint_word,
 )
-from cambist.codecs.contracts.calldata import approve
+from cambist.codecs.contracts.calldata import allowance, approve
 from cambist.codecs.contracts.delta_calldata import (
     agent_caller,
     deposit_native_and_pre_sign,
@@ -219,6 +219,8 @@ async def test_weth_becomes_yield_in_one_signature(world: World, market: Market,
     assert await world.balance(deposits.vault, world.user) == quote.maker_amount
     for token in (world.weth, world.usdc, deposits.vault):
         assert await world.balance(token, deposits.handler) == 0
+    for token, spender in ((world.weth, world.at.rfq), (world.usdc, deposits.vault)):
+        assert await world.ask(token, allowance(deposits.handler, spender)) == 0
 
 
 async def test_a_token_of_the_vaults_own_needs_no_maker(

@@ -30,6 +30,15 @@ async def test_a_part_of_an_order_is_bought_rounded_up_for_the_maker(world: Worl
     await _user_has(venue, weth=10 * ONE - spent, usdc=2)
 
 
+async def test_of_a_single_unit_the_rest_of_the_source_comes_back_too(world: World) -> None:
+    venue = await a_venue(world)
+    odd = venue.quote(maker_amount=3, taker_amount=ONE)
+    done = await venue.buy(venue.purchase(venue.hop(odd, maker_amount=1), dest_amount=1))
+    spent = ONE // 3 + 1
+    assert (done.event.spent, done.event.received) == (spent, 1)
+    await _user_has(venue, weth=10 * ONE - spent, usdc=1)
+
+
 async def test_two_hops_buy_exactly(world: World) -> None:
     venue = await a_wide_venue(world)
     bought = 1_245 * ONE
