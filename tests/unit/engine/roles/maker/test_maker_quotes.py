@@ -57,6 +57,16 @@ def refused(role: ChainRole, now_ms: int = NOW_MS, **request: Any) -> RequestErr
     return caught.value
 
 
+@pytest.mark.parametrize("nothing", ["", None])
+def test_an_amount_that_a_language_cannot_leave_out_is_absent(nothing: str | None) -> None:
+    """As Go writes a string without `omitempty`, and Jackson a null."""
+    order = quoted(a_chain(), makerAmount=nothing)
+    assert (order.maker_amount, order.taker_amount) == (
+        quoted(a_chain()).maker_amount,
+        quoted(a_chain()).taker_amount,
+    )
+
+
 def signed_by(order: FirmOrder) -> bytes:
     members = msgspec.to_builtins(order)
     struct = RFQ_ORDER.from_wire({name: members[name] for name in members if name != "signature"})
@@ -158,6 +168,7 @@ def test_the_random_source_is_passed_in() -> None:
 
 REFUSALS: list[tuple[dict[str, Any], type[RequestError], str]] = [
     ({"takerAmount": None}, InvalidInput, "neither"),
+    ({"takerAmount": "", "makerAmount": ""}, InvalidInput, "neither"),
     ({"makerAmount": "1"}, InvalidInput, "both"),
     ({"takerAmount": "0"}, FirmRefused, "Amount out of range: takerAmount"),
     ({"takerAmount": "-1"}, InvalidInput, "takerAmount"),
