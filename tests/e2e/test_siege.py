@@ -42,8 +42,10 @@ QUIET_S = min(SIEGE_S, 180)
 WARM_S = 6
 SUCCESS_MIN, TIMES_MAX = 0.8, 2
 PERCENTILE = {"anvil": 99, "embedded": 50}
-"""Node -> percentile of the honest acts' times that may be TIMES_MAX of the quiet one. The embedded chains are
-Python on the cores of all others: what strangers pay to have mined there slows the slowest acts of everybody.
+"""Node -> percentile of the honest acts' times that may be TIMES_MAX of the quiet one.
+
+The embedded chains are Python on the cores of all others: what strangers pay to have mined there slows the
+slowest acts of everybody.
 """
 TURNCOATS = 24
 RICH = "128 2 EXP 0x40 MSTORE 32 0x40 RETURN"
