@@ -95,6 +95,7 @@ TOPICS: dict[str, tuple[str, ...]] = {
         "engine.host.server",
         "feeds.transport",
     ),
+    "Development nodes": ("engine.dev",),
     "Operations": (
         "engine.host.process",
         "engine.host.safety",
