@@ -67,6 +67,7 @@ TOPICS: dict[str, tuple[str, ...]] = {
     "OTC orders": ("codecs.messages.otc_messages", "engine.trade.otc.endpoints", "engine.trade.otc"),
     "Signatures and permits": (
         "crypto.eip712",
+        "crypto.typed_data",
         "codecs.eip712_orders.signing_names",
         "engine.host.admission.signatures",
         "engine.trade.served.permit_proof",
