@@ -118,7 +118,7 @@ def _below_limit(candidate: Candidate, data: bytes) -> dict[bytes, int]:
     """Decode what the user would get (SELL) or spend (BUY) from the revert of a bid below its order's limit.
 
     Returns:
-        Order hash -> raw units; empty for a revert about an amount that is not the order's: the contracts name
+        Order hash -> raw units; empty if the revert is not about the order's own limit: the contracts name
         the output of a bridge, and what a purchase brings, with the same errors.
     """
     part = candidate.parts[0]
