@@ -1,4 +1,4 @@
-"""Sign transactions as EIP-1559, and decode signed transactions of the three kinds in use.
+"""Sign transactions, the relayer's as EIP-1559, and decode signed transactions of the three kinds in use.
 
 Kinds: 0 (legacy, with the chain id of EIP-155 in its signature), 1 (EIP-2930, an access list), 2 (EIP-1559,
 a cap on the fee and a tip). Each signature has one form: r and s in range, s in the lower half.
@@ -135,6 +135,31 @@ def sign_transaction(tx: Transaction, key: SigningKey | PolicedRelayKey) -> Sign
         )
     r, s = int.from_bytes(rs64[:32], "big"), int.from_bytes(rs64[32:], "big")
     raw = _DYNAMIC_FEE_BYTE + rlp.wrap(body + encode(y_parity) + encode(r) + encode(s))
+    return SignedTransaction(raw, keccak256(raw))
+
+
+def sign_priced_transaction(tx: Transaction, key: SigningKey, kind: int) -> SignedTransaction:
+    """Sign a transaction with one gas price, `fee_max_wei`, as kind 0 or 1.
+
+    Args:
+        kind: LEGACY, with the chain id in the signature (EIP-155) and no access list, or ACCESS_LIST.
+
+    Raises:
+        ValueError: a number out of its range, `to` of another length, an access list in kind 0, or another
+            kind: a programmer's error.
+    """
+    _check(tx)
+    if kind not in (LEGACY, ACCESS_LIST) or (kind == LEGACY and tx.access_list):
+        raise ValueError(f"kind {kind} has no gas price, or no access list")
+    members: list[rlp.Encodable] = [tx.nonce, tx.fee_max_wei, tx.gas, tx.to, tx.value_wei, tx.data]
+    if kind == LEGACY:
+        rs64, y_parity = key.sign(keccak256(rlp.encode([*members, tx.chain_id, 0, 0])))
+        head, v = b"", _EIP155_V + 2 * tx.chain_id + y_parity
+    else:
+        head, members = bytes([ACCESS_LIST]), [tx.chain_id, *members, tx.access_list]
+        rs64, v = key.sign(keccak256(head + rlp.encode(members)))
+    r, s = int.from_bytes(rs64[:32], "big"), int.from_bytes(rs64[32:], "big")
+    raw = head + rlp.encode([*members, v, r, s])
     return SignedTransaction(raw, keccak256(raw))
 
 

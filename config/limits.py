@@ -130,6 +130,7 @@ EMBEDDED_BLOCK_GAS = 30_000_000  # of one block of the embedded chain, as anvil'
 EMBEDDED_UNDO_BLOCKS = 4_096  # blocks of the embedded chain that can be undone, and whose state can be read
 EMBEDDED_KEPT_BLOCKS = 100_000  # blocks of the embedded chain whose headers, receipts and logs are kept
 EMBEDDED_WAITING_MAX = 4_096  # transactions that may wait for a block of the embedded chain
+EMBEDDED_ARRIVALS_MAX = 4_096  # executable transactions whose arrival filters and sockets can still read
 EMBEDDED_SNAPSHOTS_MAX = 1_024  # snapshots of the embedded chain that are not used up yet
 EMBEDDED_MINE_BLOCKS_MAX = 100_000  # blocks that the embedded chain makes at once
 INDEX_RING_BLOCKS = 256  # least number of remembered blocks: depth of re-organisations followed

@@ -92,6 +92,7 @@ NODE_REST_S_MAX = 30.0
 NODE_PROBE_S = 1.0  # while all nodes rest, each is asked again after this time, however long its rest
 NODE_BACK_S = 30.0  # a head far behind is believed once no head has been accepted for so long
 NODE_SUBSCRIPTION_S = 60.0  # a subscription without a head for so long is renewed
+DEVNET_SYNC_S = 2.0  # for a receipt, of a sent transaction that is waited for (EIP-7966 names 2 s)
 ANVIL_START_S = 20.0  # for an anvil to listen
 ANVIL_END_S = 5.0  # for an anvil to end after its termination signal
 DEV_BRIDGE_AGAIN_S = 1.0  # before a dev relayer or attester tries again what failed

@@ -4,6 +4,13 @@
 primary type is the only type that no other type refers to. A document whose primary type is EIP712Domain is
 the domain alone, as in `eth_signTypedData_v4`.
 
+Libraries read some domains differently, and a signature of one is none for the others; `check_domain` refuses
+such domains.
+Choice: `cambist typed-data` takes a domain only where ethers, viem and eth-account give the same digest. So
+    an EIP712Domain in `types` has the members of the domain, with the types and in the order of EIP-712;
+    without it, chainId is a number, since viem leaves a text out. A null, an address that is all upper case
+    and `0X` are refused, since one of the three refuses each; so are spaces and `+` in a chainId.
+
 Source: EIP-712, "Specification of the eth_signTypedData JSON RPC"; interop.md section 2 (toSign).
 """
 
@@ -11,8 +18,11 @@ from collections.abc import Mapping, Sequence
 
 import msgspec
 
+from ..config import limits
 from ..config.errors import InvalidInput
+from .addresses import checked_address, to_checksum
 from .eip712 import DOMAIN_TYPE, Members, Types, domain_members, signing_digest
+from .hexadecimal import to_hex
 from .keccak import keccak256
 
 
@@ -68,6 +78,73 @@ def hash_typed_data(document: object) -> TypedDataHashes:
         separator,
         signing_digest(separator, struct_hash),
     )
+
+
+def check_domain(document: object) -> None:
+    """Check that ethers, viem and eth-account read the domain of a typed-data document alike.
+
+    A document without readable types and domain passes: `hash_typed_data` refuses it.
+
+    Raises:
+        InvalidInput: a member's value, or the type EIP712Domain of `types`, has not the same meaning for all.
+
+    Source: ethers 6.17, viem 2.57 and eth-account 0.14, which tests ask for the digest of each case.
+    """
+    domain = document.get("domain") if isinstance(document, Mapping) else None
+    types = document.get("types") if isinstance(document, Mapping) else None
+    if not isinstance(domain, Mapping) or not isinstance(types, Mapping):
+        return
+    for name, value in domain.items():
+        if value is None:
+            expected = "a value, or no such member: ethers and viem leave a null out, eth-account does not"
+            raise InvalidInput(field=f"domain.{name}", expected=expected, got=None)
+        if isinstance(value, str) and value.startswith("0X") and name not in ("name", "version"):
+            raise InvalidInput(field=f"domain.{name}", expected="0x in lower case", got=value)
+    members = domain_members(domain)
+    if DOMAIN_TYPE in types:
+        _check_domain_type(_members(f"types.{DOMAIN_TYPE}", types[DOMAIN_TYPE]), members)
+    else:
+        _check_domain_without_type(domain)
+    _check_domain_values(domain)
+
+
+def _check_domain_type(given: Members, members: Members) -> None:
+    if given != members:
+        raise InvalidInput(
+            "ethers and eth-account hash this domain type, viem the given one",
+            field=f"types.{DOMAIN_TYPE}",
+            expected=_shown(members),
+            got=_shown(given),
+        )
+
+
+def _shown(members: Members) -> str:
+    return f"({', '.join(f'{type_name} {name}' for name, type_name in members)})"
+
+
+def _check_domain_without_type(domain: Mapping[str, object]) -> None:
+    """Refuse values that viem takes for absent members where `types` has no EIP712Domain."""
+    for name, is_absent, taken in (
+        ("chainId", isinstance(domain.get("chainId"), str), "a number"),
+        ("version", domain.get("version") == "", "text that is not empty"),
+    ):
+        if is_absent:
+            expected = f"{taken}, or types.{DOMAIN_TYPE}: without that type viem leaves this value out"
+            raise InvalidInput(field=f"domain.{name}", expected=expected, got=domain[name])
+
+
+def _check_domain_values(domain: Mapping[str, object]) -> None:
+    chain_id = domain.get("chainId")
+    if isinstance(chain_id, int) and chain_id > limits.JSON_INT_MAX:
+        expected = f"at most {limits.JSON_INT_MAX} as a number, which JavaScript keeps exact; more as text"
+        raise InvalidInput(field="domain.chainId", expected=expected, got=chain_id)
+    if "verifyingContract" in domain:
+        text, field = domain["verifyingContract"], "domain.verifyingContract"
+        address = checked_address(text, field)
+        if text not in (to_hex(address), to_checksum(address)):
+            raise InvalidInput(
+                field=field, expected="lower case, or the EIP-55 checksum: viem refuses others", got=text
+            )
 
 
 def _struct_types(types: object) -> dict[str, Members]:

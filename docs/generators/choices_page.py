@@ -67,6 +67,7 @@ TOPICS: dict[str, tuple[str, ...]] = {
     "OTC orders": ("codecs.messages.otc_messages", "engine.trade.otc.endpoints", "engine.trade.otc"),
     "Signatures and permits": (
         "crypto.eip712",
+        "crypto.typed_data",
         "codecs.eip712_orders.signing_names",
         "engine.host.admission.signatures",
         "engine.trade.served.permit_proof",
@@ -95,6 +96,7 @@ TOPICS: dict[str, tuple[str, ...]] = {
         "engine.host.server",
         "feeds.transport",
     ),
+    "Development nodes": ("engine.dev",),
     "Operations": (
         "engine.host.process",
         "engine.host.safety",

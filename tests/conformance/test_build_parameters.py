@@ -96,9 +96,22 @@ async def test_the_side_is_that_of_the_quote(venue: QuietVenue) -> None:
         "totalDestAmount": "9",
         "maxSrcAmount": "9",
     }
-    status, error_type, details = await fault(venue, route=sale, **twap)
-    assert (status, error_type) == (400, "InvalidInput")
-    assert "side: expected the route's, SELL, got 'BUY': TWAPBuyOrder has one side" in details
+    sold = {"orderType": "TWAPOrder", "interval": 60, "numSlices": 2, "totalSrcAmount": "9"}
+    for route, quoted, of_one_side, own in (
+        (sale, "SELL", twap, "BUY"),
+        (purchase, "BUY", sold, "SELL"),
+    ):
+        kind = of_one_side["orderType"]
+        words = f"route: expected a route quoted with side={own}, got '{quoted}'"
+        expected = f"Invalid input: {words}: {kind} has no other side"
+        told = await fault(venue, route=route, **of_one_side)
+        assert told == (
+            400,
+            "InvalidInput",
+            f"{expected}; the body names no side, which stands for {own} here",
+        )
+        told = await fault(venue, route=route, side=own, **of_one_side)
+        assert told == (400, "InvalidInput", expected)
 
 
 async def test_a_limit_stands_in_for_bound_and_guess(venue: QuietVenue) -> None:

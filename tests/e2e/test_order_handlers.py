@@ -162,7 +162,13 @@ async def test_a_handler_that_fails_is_named_as_the_reason_and_gets_nothing(
         bad = await story.submitted(await an_order(story, handler, data))
         before = await story.balances()
         told = await story.says(bad, notice)
-        assert notice == "belowLimit" or to_checksum(handler) in told
+        if notice == "belowLimit":
+            limit, given = 2_400 * USDC, 2_400 * USDC - 1
+            assert (
+                told == f"no bid meets the limit, at least {limit}; the best gave {given} in the simulation"
+            )
+        else:
+            assert to_checksum(handler) in told
         assert "noAgents" not in await story.reasons(bad)
         good = await an_order(story, handler, acts(DELIVER, FAIR))
         await story.becomes(await story.submitted(good), "COMPLETED")

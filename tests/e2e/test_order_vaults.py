@@ -495,6 +495,13 @@ async def test_a_build_names_what_is_wrong_with_its_strategy(world: World, tmp_p
                 "permit",
             ),
         ]
+        web = built.story.web
+        bought = web.selling("WETH", 1, "USDC", mode="DELTA") | {"side": "BUY", "amount": str(100 * USDC)}
+        purchase = (await web.get("/v2/quote", **bought))["delta"]["route"]
+        told_to_sell = (
+            "route: expected a route quoted with side=SELL, got 'BUY': ProductiveOrder has no other side"
+        )
+        refusals.append((productive | {"strategy": vault, "route": purchase}, "InvalidInput", told_to_sell))
         for body, error_type, says in refusals:
             status, told = await built.build(**body)
             assert (status, told["errorType"]) == (400, error_type), told

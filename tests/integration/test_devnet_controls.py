@@ -40,6 +40,8 @@ CALLS: dict[str, Callable[[Form], list[list[Any]]]] = {
     "anvil_revert": lambda _: [["0x1"]],
     "evm_setAutomine": lambda _: [[True], [False]],
     "anvil_setAutomine": lambda _: [[True], [False]],
+    "anvil_getAutomine": lambda _: [[]],
+    "hardhat_getAutomine": lambda _: [[]],
     "anvil_setBalance": lambda _: [[ACCOUNT, hex(10**20)]],
     "hardhat_setBalance": lambda _: [[ACCOUNT, hex(10**20)]],
     "anvil_setNextBlockBaseFeePerGas": lambda _: [[hex(7)]],

@@ -379,7 +379,8 @@ async def test_subscriptions_announce_heads_and_logs() -> None:
         announced: list[Any] = []
         heads = (await asked("eth_subscribe", "newHeads"))["result"]
         logs = (await asked("eth_subscribe", "logs", {}))["result"]
-        assert (await asked("eth_subscribe", "syncing"))["error"]["code"] == -32602
+        for refused in (["syncing"], ["logs", True]):
+            assert (await asked("eth_subscribe", *refused))["error"]["code"] == -32602
         assert "result" in await asked("eth_sendRawTransaction", a_creation(0, PUSH_LOG))
         while len(announced) < 2:
             announced.append((await received(socket))["params"])

@@ -212,3 +212,26 @@ def test_what_is_wrong_is_one_line(tmp_path: Path, text: str, says: str) -> None
     assert done.returncode == 1
     assert says in done.stderr
     assert "Traceback" not in done.stderr
+
+
+async def test_an_interrupt_while_the_store_opens_is_one_line(tmp_path: Path) -> None:
+    """A server takes the connection and says nothing; the store's process gives up later, or is cut off."""
+    async with served_devnet(tmp_path) as devnet:
+        (listener,) = await trio.open_tcp_listeners(0, host="127.0.0.1")
+        async with listener:
+            port = listener.socket.getsockname()[1]
+            config = tmp_path / "venue.toml"
+            store = f'[store]\nurl = "postgresql://cambist@127.0.0.1:{port}/venue"\n'
+            config.write_text(venue_text(devnet, {}) + store)
+            process = await trio.lowlevel.open_process(
+                [*COMMAND, "--config", str(config)], env=os.environ | ENVIRON, stderr=PIPE
+            )
+            assert process.stderr
+            with trio.fail_after(PATIENCE_S):
+                async with await listener.accept() as dialled, process.stderr as stream:
+                    process.send_signal(signal.SIGINT)
+                    await dialled.aclose()
+                    said = b"".join([piece async for piece in stream])
+                    assert await process.wait() == 130
+    (line,) = said.splitlines()
+    assert msgspec.json.decode(line)["event"] == "interrupted before it served"

@@ -21,6 +21,13 @@ def answer(request: dict[str, Any]) -> dict[str, Any]:
             "signature": signed.signature.hex(),
             "separator": signable.header.hex(),
         }
+    if request["ask"] == "read":  # the digest of a document as it stands, or the words of the refusal
+        try:
+            signable = encode_typed_data(full_message=request["document"])
+        except Exception as error:  # noqa: BLE001 - errors of many kinds, all of them refusals
+            return {"refused": f"{type(error).__name__}: {error}"}
+        digest = keccak(b"\x19" + signable.version + signable.header + signable.body)
+        return {"digest": "0x" + digest.hex()}
     if request["ask"] == "abi":
         return {"encoded": encode(request["types"], _from_json(request["values"])).hex()}
     if request["ask"] == "transaction":

@@ -23,6 +23,26 @@ async function answer({ domain, types, primaryType, value, key }) {
   };
 }
 
+// What each library makes of a document as it stands: the digest, or the words of its refusal. Ethers infers the
+// domain's type and refuses one in `types`; programs leave it out for ethers.
+function read(document) {
+  const { EIP712Domain, ...types } = document.types;
+  return {
+    ethers: attempt(() => TypedDataEncoder.hash(document.domain, types, document.message)),
+    viem: attempt(() => hashTypedData(document)),
+  };
+}
+
+function attempt(hash) {
+  try {
+    return { digest: hash() };
+  } catch (error) {
+    return { refused: error.shortMessage ?? String(error.message ?? error) };
+  }
+}
+
+const answered = (request) => (request.document ? read(request.document) : answer(request));
+
 for await (const line of readline.createInterface({ input: process.stdin })) {
-  process.stdout.write(JSON.stringify(await answer(JSON.parse(line))) + "\n");
+  process.stdout.write(JSON.stringify(await answered(JSON.parse(line))) + "\n");
 }

@@ -10,7 +10,7 @@ from ....config import limits
 from ....crypto.addresses import to_checksum
 from ....crypto.hexadecimal import to_hex
 from ....crypto.signatures import parse_signature_text, signer, to_65, to_compact64
-from ....crypto.typed_data import TypedDataHashes, hash_typed_data
+from ....crypto.typed_data import TypedDataHashes, check_domain, hash_typed_data
 from .. import CommandGroup
 from ..sources import KEY_HELP, PASSWORD_HELP, read_bounded, read_key
 
@@ -25,6 +25,8 @@ def typed_data() -> None:
 
     FILE is JSON as wallets exchange it, {types, primaryType?, domain, message}, or the `toSign` of a built
     order, {domain, types, value}; `-` reads standard input. Each command prints one JSON object.
+
+    A domain that ethers, viem and eth-account do not hash alike is refused.
     """
 
 
@@ -63,7 +65,9 @@ def recover_command(file: IO[bytes], signature: str) -> None:
 
 
 def _hashes(file: IO[bytes]) -> TypedDataHashes:
-    return hash_typed_data(_decode(read_bounded(file, limits.TYPED_DATA_BYTES_MAX)))
+    document = _decode(read_bounded(file, limits.TYPED_DATA_BYTES_MAX))
+    check_domain(document)
+    return hash_typed_data(document)
 
 
 def _print(hashes: TypedDataHashes, **more: str) -> None:

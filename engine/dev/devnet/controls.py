@@ -12,6 +12,7 @@ from .faults import INVALID_PARAMS, RpcFault
 
 _ALIASES = {
     "hardhat_mine": "anvil_mine",
+    "hardhat_getAutomine": "anvil_getAutomine",
     "hardhat_setBalance": "anvil_setBalance",
     "hardhat_dropTransaction": "anvil_dropTransaction",
     "hardhat_setNextBlockBaseFeePerGas": "anvil_setNextBlockBaseFeePerGas",
@@ -42,6 +43,7 @@ class Controls:
             "evm_snapshot": Method(given.Nothing, self.snapshot),
             "evm_revert": Method(given.OfFilterId, self.restore),
             "evm_setAutomine": Method(given.OfSwitch, self.set_automine),
+            "anvil_getAutomine": Method(given.Nothing, self.automine),
             "anvil_mine": Method(given.OfMine, self.mine),
             "anvil_setBalance": Method(given.OfBalance, self.set_balance),
             "anvil_setNextBlockBaseFeePerGas": Method(given.OfWei, self.set_base_fee),
@@ -93,6 +95,10 @@ class Controls:
         except ChainError:
             return False
         return True
+
+    async def automine(self, _: given.Nothing) -> bool:
+        """Answer `anvil_getAutomine`: whether each sent transaction is mined at once."""
+        return await self._chain.is_automine()
 
     async def set_automine(self, params: given.OfSwitch) -> bool:
         """Answer `evm_setAutomine`: set whether each sent transaction is mined at once; return True."""

@@ -12,24 +12,43 @@ Source: the Ethereum execution API; EIP-1474; the methods of anvil and hardhat.
 
 import platform
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from typing import Any
+from typing import Any, TypeVar
 
 import trio
 from msgspec import Struct
 
-from ....codecs.transactions import Transaction, sign_transaction
-from ....config import limits
+from ....codecs.transactions import (
+    ACCESS_LIST,
+    LEGACY,
+    ReceivedTransaction,
+    Transaction,
+    sign_priced_transaction,
+    sign_transaction,
+)
+from ....config import limits, timeouts
 from ....config.errors import TransactionRefused
 from ....config.version import __version__
 from ....crypto.hexadecimal import to_hex
 from ....crypto.keccak import keccak256
 from ....crypto.secp256k1 import SigningKey
 from ...chain.port import At, EthCall
-from ..embedded.blocks import Block
+from ..embedded.blocks import Block, access_list_gas
 from ..embedded.embedded import EmbeddedChain
+from ..embedded.evm import COINBASE
 from . import parameters as given
 from . import rendering
-from .faults import INVALID_PARAMS, LOGS_TOO_MANY, REFUSED, RpcFault, known_already, refusal_of
+from .faults import (
+    INVALID_PARAMS,
+    LOGS_TOO_MANY,
+    NOT_EXECUTABLE,
+    NOT_MINED,
+    REFUSED,
+    RpcFault,
+    known_already,
+    refusal_of,
+)
+
+T = TypeVar("T")
 
 _SAFE_BELOW, _FINALIZED_BELOW = 32, 64
 _PROTOCOL = "0x41"
@@ -72,6 +91,9 @@ class Reads:
             "net_listening": Method(given.Nothing, self.listening),
             "eth_protocolVersion": Method(given.Nothing, self.protocol),
             "eth_chainId": Method(given.Nothing, self.chain_id),
+            "eth_coinbase": Method(given.Nothing, self.coinbase),
+            "eth_mining": Method(given.Nothing, self.mining),
+            "eth_hashrate": Method(given.Nothing, self.hash_rate),
             "eth_syncing": Method(given.Nothing, self.syncing),
             "eth_accounts": Method(given.Nothing, self.accounts),
             "eth_blockNumber": Method(given.Nothing, self.height),
@@ -90,13 +112,19 @@ class Reads:
             "eth_getStorageAt": Method(given.OfSlot, self.slot),
             "eth_call": Method(given.OfCall, self.call),
             "eth_estimateGas": Method(given.OfCall, self.estimate),
+            "eth_createAccessList": Method(given.OfListing, self.access_list),
             "eth_gasPrice": Method(given.Nothing, self.gas_price),
             "eth_maxPriorityFeePerGas": Method(given.Nothing, self.tip),
+            "eth_blobBaseFee": Method(given.Nothing, self.blob_base_fee),
             "eth_feeHistory": Method(given.OfFeeHistory, self.fee_history),
             "eth_getLogs": Method(given.OfLogs, self.logs),
             "txpool_content": Method(given.Nothing, self.pool),
+            "txpool_inspect": Method(given.Nothing, self.pool_summary),
+            "txpool_status": Method(given.Nothing, self.pool_size),
             "eth_sendRawTransaction": Method(given.OfRaw, self.send_raw),
+            "eth_sendRawTransactionSync": Method(given.OfRawSync, self.send_raw_and_wait),
             "eth_sendTransaction": Method(given.OfMessage, self.send),
+            "eth_signTransaction": Method(given.OfMessage, self.sign),
         }
 
     # --- The node ---------------------------------------------------------------------------------
@@ -124,6 +152,18 @@ class Reads:
     async def chain_id(self, _: given.Nothing) -> str:
         """Answer `eth_chainId`: the EIP-155 chain id, hexadecimal."""
         return hex(self._chain.chain_id)
+
+    async def coinbase(self, _: given.Nothing) -> str:
+        """Answer `eth_coinbase`: the address that receives the tips, the zero address as on anvil."""
+        return to_hex(COINBASE)
+
+    async def mining(self, _: given.Nothing) -> bool:
+        """Answer `eth_mining`: whether each sent transaction is mined at once."""
+        return await self._chain.is_automine()
+
+    async def hash_rate(self, _: given.Nothing) -> str:
+        """Answer `eth_hashrate`: always 0, since blocks need no work."""
+        return hex(0)
 
     async def syncing(self, _: given.Nothing) -> bool:
         """Answer `eth_syncing`: always False, since this node has no peers to sync from."""
@@ -194,11 +234,24 @@ class Reads:
 
         `pending` has the executable transactions, `queued` those that wait for a lower nonce.
         """
-        content: dict[str, dict[str, dict[str, rendering.Json]]] = {"pending": {}, "queued": {}}
+        return await self._pool(lambda received: rendering.transaction_json(received, None))
+
+    async def pool_summary(self, _: given.Nothing) -> dict[str, dict[str, dict[str, str]]]:
+        """Answer `txpool_inspect`: receiver, value, gas and price of what `txpool_content` shows, as text."""
+        return await self._pool(rendering.transaction_summary)
+
+    async def pool_size(self, _: given.Nothing) -> rendering.Json:
+        """Answer `txpool_status`: the number of executable transactions, and of those behind a gap."""
+        are_executable = [is_executable for _, is_executable in await self._chain.waiting()]
+        pending = sum(are_executable)
+        return {"pending": hex(pending), "queued": hex(len(are_executable) - pending)}
+
+    async def _pool(self, shown: Callable[[ReceivedTransaction], T]) -> dict[str, dict[str, dict[str, T]]]:
+        content: dict[str, dict[str, dict[str, T]]] = {"pending": {}, "queued": {}}
         for received, is_executable in await self._chain.waiting():
             senders = content["pending" if is_executable else "queued"]
             line = senders.setdefault(to_hex(received.sender), {})
-            line[str(received.transaction.nonce)] = rendering.transaction_json(received, None)
+            line[str(received.transaction.nonce)] = shown(received)
         return content
 
     async def transaction_at(self, params: given.OfPlace) -> rendering.Json | None:
@@ -294,7 +347,19 @@ class Reads:
 
     async def estimate(self, params: given.OfCall) -> str:
         """Answer `eth_estimateGas`: the gas limit that a transaction needs, always at the latest block."""
-        return hex(await self._chain.estimate_gas(_call(params.transaction)))
+        return hex(await self._gas(params.transaction))
+
+    async def _gas(self, wanted: given.UnsignedTransaction) -> int:
+        """Estimate the gas limit: the transaction's without its access list, and the list's own gas."""
+        return await self._chain.estimate_gas(_call(wanted)) + access_list_gas(wanted.accesses())
+
+    async def access_list(self, params: given.OfListing) -> rendering.Json:
+        """Answer `eth_createAccessList`: what a call accesses, and its gas with that list."""
+        wanted = params.transaction
+        accesses, gas = await self._chain.access_list(
+            _call(wanted), await self._at(params.block), wanted.accesses()
+        )
+        return {"accessList": rendering.access_list_json(accesses), "gasUsed": hex(gas)}
 
     # --- Fees -------------------------------------------------------------------------------------
 
@@ -306,6 +371,10 @@ class Reads:
     async def tip(self, _: given.Nothing) -> str:
         """Answer `eth_maxPriorityFeePerGas`: the suggested tip, in wei per unit of gas."""
         return hex((await self._chain.fees()).tip_wei)
+
+    async def blob_base_fee(self, _: given.Nothing) -> str:
+        """Answer `eth_blobBaseFee`: the least base fee of blobs, 1 wei, since no block has blobs."""
+        return hex(1)
 
     async def fee_history(self, params: given.OfFeeHistory) -> rendering.Json:
         """Answer `eth_feeHistory`: base fees, gas use and tips of a number of blocks up to `newest`."""
@@ -326,45 +395,86 @@ class Reads:
 
     async def send_raw(self, params: given.OfRaw) -> str:
         """Answer `eth_sendRawTransaction`: send a signed transaction; return its hash."""
-        return await self._hand_in(bytes(params.raw))
+        return to_hex(await self._hand_in(bytes(params.raw)))
+
+    async def send_raw_and_wait(self, params: given.OfRawSync) -> rendering.Json:
+        """Answer `eth_sendRawTransactionSync`: send a signed transaction; return its receipt.
+
+        The wait ends after the request's time-out, at most DEVNET_SYNC_S, with error 4. A transaction behind
+        a gap gives error 5 at once; in both cases `data` is the hash, and the transaction waits on.
+        """
+        tx_hash = await self._hand_in(bytes(params.raw))
+        own_ms = int(timeouts.DEVNET_SYNC_S * 1_000)
+        timeout_ms = int(params.timeout) if 0 < params.timeout <= own_ms else own_ms
+        with trio.move_on_after(timeout_ms / 1_000):
+            while True:
+                head = await self._chain.head()
+                if (placed := await self._placed(tx_hash)) is not None:
+                    return rendering.receipt_json(*placed)
+                if any(
+                    to_wait.tx_hash == tx_hash and not ready for to_wait, ready in await self._chain.waiting()
+                ):
+                    words = "the transaction waits: a transaction with a lower nonce is missing"
+                    raise RpcFault(NOT_EXECUTABLE, words, to_hex(tx_hash))
+                await self._chain.wait_head(head.header.hash)
+        words = f"the transaction waits: it is in no block after {timeout_ms} ms"
+        raise RpcFault(NOT_MINED, words, to_hex(tx_hash))
 
     async def send(self, params: given.OfMessage) -> str:
         """Answer `eth_sendTransaction`: sign and send a transaction of an account of this node.
 
         The answer is the hash of the transaction.
         """
-        wanted = params.transaction
-        key = self._keys.get(bytes(wanted.sender or b""))
-        if key is None:
-            raise RpcFault(REFUSED, "unknown account: this node signs for those of eth_accounts")
-        fees = await self._chain.fees()
-        tip_wei, fee_max_wei = _prices(wanted, fees.base_fee_wei, fees.tip_wei)
-        gas = wanted.gas if wanted.gas is not None else await self._chain.estimate_gas(_call(wanted))
         # Held from the nonce to the hand-in: of two such requests at the same time, each gets its own nonce.
         async with self._signing:
-            nonce = wanted.nonce if wanted.nonce is not None else await self._chain.pending_nonce(key.address)
-            transaction = Transaction(
-                chain_id=self._chain.chain_id,
-                nonce=int(nonce),
-                tip_wei=tip_wei,
-                fee_max_wei=fee_max_wei,
-                gas=int(gas),
-                to=bytes(wanted.to or b""),
-                value_wei=int(wanted.value or 0),
-                data=wanted.calldata(),
-            )
-            try:
-                signed = sign_transaction(transaction, key)
-            except ValueError as error:
-                raise RpcFault(INVALID_PARAMS, str(error)) from None
-            return await self._hand_in(signed.raw)
+            return to_hex(await self._hand_in(await self._signed(params.transaction)))
 
-    async def _hand_in(self, raw: bytes) -> str:
+    async def sign(self, params: given.OfMessage) -> str:
+        """Answer `eth_signTransaction`: sign a transaction of an account of this node; return its bytes.
+
+        Nothing is sent: a transaction without a nonce gets the next one, at every request.
+        """
+        return to_hex(await self._signed(params.transaction))
+
+    async def _signed(self, wanted: given.UnsignedTransaction) -> bytes:
+        """Sign a transaction, with the chain's values for missing members; one price makes kind 0 or 1."""
+        key, chain_id = self._keys.get(bytes(wanted.sender or b"")), self._chain.chain_id
+        if key is None:
+            raise RpcFault(
+                INVALID_PARAMS, "unknown account, no signer available: expected one of eth_accounts"
+            )
+        if wanted.chain_id is not None and wanted.chain_id != chain_id:
+            words = f"expected {hex(chain_id)}, got {hex(wanted.chain_id)}"
+            raise RpcFault(INVALID_PARAMS, f"invalid argument 0: transaction.chainId: {words}")
+        fees = await self._chain.fees()
+        tip_wei, fee_max_wei = _prices(wanted, fees.base_fee_wei, fees.tip_wei)
+        gas = wanted.gas if wanted.gas is not None else await self._gas(wanted)
+        nonce = wanted.nonce if wanted.nonce is not None else await self._chain.pending_nonce(key.address)
+        transaction = Transaction(
+            chain_id=chain_id,
+            nonce=int(nonce),
+            tip_wei=tip_wei,
+            fee_max_wei=fee_max_wei,
+            gas=int(gas),
+            to=bytes(wanted.to or b""),
+            value_wei=int(wanted.value or 0),
+            data=wanted.calldata(),
+            access_list=wanted.accesses(),
+        )
+        try:
+            if wanted.gas_price is None:
+                return sign_transaction(transaction, key).raw
+            kind = LEGACY if wanted.access_list is None else ACCESS_LIST
+            return sign_priced_transaction(transaction, key, kind).raw
+        except ValueError as error:
+            raise RpcFault(INVALID_PARAMS, str(error)) from None
+
+    async def _hand_in(self, raw: bytes) -> bytes:
         tx_hash = keccak256(raw)
         if await self._chain.knows(tx_hash) and await self._chain.receipt(tx_hash) is None:
             raise known_already()
         try:
-            return to_hex(await self._chain.send_raw(raw))
+            return await self._chain.send_raw(raw)
         except TransactionRefused as error:
             raise refusal_of(raw, error) from None
 

@@ -2,12 +2,14 @@
 
     -32700 -32600 -32601 -32602 -32603    defined by JSON-RPC
     3          a contract reverted; `data` holds the revert data
+    4, 5       a sent transaction is in no block yet, or waits for a lower nonce; `data` is its hash
     -32000     any other refusal of the chain
     -32003     the answer would be too large
     -32005     more logs match than one answer may have
     4902       a wallet does not know the chain (EIP-3326)
 
-Source: JSON-RPC 2.0, section 5.1; EIP-1474; go-ethereum (core/error.go, core/txpool/errors.go).
+Source: JSON-RPC 2.0, section 5.1; EIP-1474; EIP-7966 (4 and 5); go-ethereum
+    (core/error.go, core/txpool/errors.go).
 """
 
 from ....codecs.transactions import decode_transaction
@@ -23,6 +25,7 @@ PARSE_ERROR, INVALID_REQUEST, METHOD_UNKNOWN, INVALID_PARAMS, INTERNAL = (
     -32603,
 )
 REVERTED, REFUSED, TOO_LARGE, LOGS_TOO_MANY = 3, -32000, -32003, -32005
+NOT_MINED, NOT_EXECUTABLE = 4, 5
 UNKNOWN_CHAIN = 4902
 
 _WORDS = {

@@ -6,7 +6,7 @@
 Web pages of any origin may call the node: the chain has no real funds, and wallets run in browsers.
 """
 
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING
 
@@ -56,7 +56,7 @@ def all_methods(
     }
     return {
         **reads.methods(),
-        **Filters(moves, reads).methods(),
+        **Filters(moves, chain, reads).methods(),
         **WalletMethods(chain.chain_id, keys, is_public=are_public).methods(),
         **Controls(chain).methods(),
         **refused,
@@ -74,9 +74,10 @@ class DevNode:
         server: the HTTP server, which the caller has to run.
     """
 
-    def __init__(self, methods: Methods, moves: Moves) -> None:
+    def __init__(self, methods: Methods, moves: Moves, chain: EmbeddedChain) -> None:
         self._methods = methods
         self._moves = moves
+        self._chain = chain
         surface = RouteGroup(_encode_error, cors_origins=("*",), body_bytes_max=_SETTINGS.body_bytes_max)
         surface.coroutine("POST", "/", self._post)
         surface.websocket("/", lambda _: None, self._converse)
@@ -97,7 +98,7 @@ class DevNode:
                 no texts or typed data.
         """
         async with Moves.followed(chain) as moves:
-            yield cls(all_methods(chain, keys, moves, are_public=are_public), moves)
+            yield cls(all_methods(chain, keys, moves, are_public=are_public), moves, chain)
 
     async def _post(self, call: HttpCall) -> Reply:
         body = await answer(call.request.body, self._methods)
@@ -105,10 +106,11 @@ class DevNode:
 
     async def _converse(self, _: HttpCall, socket: "WebSocket") -> None:
         """Serve a WebSocket until the socket is closed: answer messages in order, send subscribed events."""
-        subscriptions = Subscriptions(self._moves, socket.send_nowait)
+        subscriptions = Subscriptions(self._moves, self._chain, socket.send_nowait)
         methods = {**self._methods, **subscriptions.methods()}
         async with trio.open_nursery() as nursery:
-            nursery.start_soon(_announce, subscriptions, socket)
+            nursery.start_soon(_announce, subscriptions.run, socket)
+            nursery.start_soon(_announce, subscriptions.run_pending, socket)
             try:
                 while True:
                     message = await socket.receive()
@@ -119,11 +121,11 @@ class DevNode:
                 nursery.cancel_scope.cancel()
 
 
-async def _announce(subscriptions: Subscriptions, socket: "WebSocket") -> None:
+async def _announce(run: Callable[[], Awaitable[None]], socket: "WebSocket") -> None:
     try:
-        await subscriptions.run()
+        await run()
     except Lost:
-        await socket.aclose(_TOO_SLOW, "more blocks at once than are remembered")
+        await socket.aclose(_TOO_SLOW, "more blocks or transactions at once than are remembered")
 
 
 def _encode_error(error: CambistError, request_id: str) -> bytes:  # noqa: ARG001  it is in the headers

@@ -14,6 +14,7 @@ from typing import Any, Self, TypeVar
 import msgspec
 from msgspec import UNSET, Struct, UnsetType, field
 
+from ....codecs.transactions import AccessList
 from ....config import limits
 from ....config.errors import InvalidInput
 from ....crypto.addresses import parse_address
@@ -194,6 +195,13 @@ def _hook(kind: Any, value: object) -> object:
     return kind.read(value)
 
 
+class ListedAccess(Struct, rename="camel", forbid_unknown_fields=True):
+    """Entry of a transaction's access list: a contract, and storage slots of it (EIP-2930)."""
+
+    address: Address
+    storage_keys: list[Hash32] = []
+
+
 class UnsignedTransaction(Struct, rename="camel"):
     """Unsigned transaction or call in a JSON-RPC request; unknown members are ignored."""
 
@@ -207,6 +215,8 @@ class UnsignedTransaction(Struct, rename="camel"):
     data: Data | None = None
     input: Data | None = None
     nonce: Quantity | None = None
+    chain_id: Quantity | None = None
+    access_list: list[ListedAccess] | None = None
 
     def __post_init__(self) -> None:
         if self.data is not None and self.input is not None and self.data != self.input:
@@ -215,6 +225,13 @@ class UnsignedTransaction(Struct, rename="camel"):
     def calldata(self) -> bytes:
         """Return the calldata from the member `input` or `data`; empty if the request has neither."""
         return bytes(self.input if self.input is not None else self.data or b"")
+
+    def accesses(self) -> AccessList:
+        """Return the access list, empty if the request has none."""
+        return tuple(
+            (bytes(entry.address), tuple(bytes(slot) for slot in entry.storage_keys))
+            for entry in self.access_list or ()
+        )
 
 
 class Filter(Struct, rename="camel"):
@@ -328,8 +345,25 @@ class OfRaw(_Positional):
     raw: Data
 
 
+class OfRawSync(_Positional):
+    """Parameters of `eth_sendRawTransactionSync`: a signed transaction, and a time-out in milliseconds.
+
+    Source: EIP-7966; a time-out of 0, or above the node's own, is the node's own.
+    """
+
+    raw: Data
+    timeout: RpcNumber = RpcNumber(0)
+
+
+class OfListing(_Positional):
+    """Parameters of `eth_createAccessList`: a call, and a block."""
+
+    transaction: UnsignedTransaction
+    block: BlockRef | None = None
+
+
 class OfMessage(_Positional):
-    """Parameter of `eth_sendTransaction`: a transaction that this node signs."""
+    """Parameter of `eth_sendTransaction` and `eth_signTransaction`: a transaction that this node signs."""
 
     transaction: UnsignedTransaction
 
@@ -354,6 +388,25 @@ class OfTypedData(_Positional):
 
     address: Address
     typed_data: dict[str, Any] | str
+
+
+class OfAnyTypedData(_Positional):
+    """Parameters of `eth_signTypedData`: those of EIP-712, or of version 1 of wallets, which is refused."""
+
+    first: list[Any] | str
+    second: dict[str, Any] | str
+
+    def read(self) -> OfTypedData:
+        """Return the parameters of EIP-712.
+
+        Raises:
+            RpcFault: error -32602: the parameters are those of version 1, or an account or typed data has
+                another form.
+        """
+        if isinstance(self.first, list):
+            words = "expected an account and typed data of EIP-712, got a list of values (version 1)"
+            raise RpcFault(INVALID_PARAMS, f"invalid argument 0: address: {words}")
+        return decoded([self.first, self.second], OfTypedData)
 
 
 class ChainWanted(Struct, rename="camel"):
@@ -470,10 +523,10 @@ class OfReorg(_Positional):
 
 
 class OfSubscription(_Positional):
-    """Parameters of `eth_subscribe`: the kind, `newHeads` or `logs`, and for logs a log filter."""
+    """Parameters of `eth_subscribe`: the kind; for logs a filter, for pending transactions whether whole."""
 
     kind: str
-    filter: Filter | UnsetType | None = UNSET
+    filter: Filter | bool | UnsetType | None = UNSET
 
 
 def decoded(parameters: object, kind: type[T]) -> T:

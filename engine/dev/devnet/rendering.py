@@ -9,7 +9,7 @@ Source: the Ethereum execution API; EIP-1474; EIP-2718 (types), EIP-4895 (withdr
 
 from collections.abc import Iterable
 
-from ....codecs.transactions import DYNAMIC_FEE, LEGACY, ReceivedTransaction
+from ....codecs.transactions import DYNAMIC_FEE, LEGACY, AccessList, ReceivedTransaction
 from ....config import limits
 from ....crypto.addresses import ZERO_ADDRESS
 from ....crypto.hexadecimal import to_hex
@@ -96,14 +96,26 @@ def transaction_json(received: ReceivedTransaction, block: Block | None, tx_inde
     }
     if kind != LEGACY:
         fields["yParity"] = hex(received.y_parity)
-        fields["accessList"] = [
-            {"address": to_hex(address), "storageKeys": [to_hex(slot) for slot in slots]}
-            for address, slots in tx.access_list
-        ]
+        fields["accessList"] = access_list_json(tx.access_list)
     if kind == DYNAMIC_FEE:
         fields["maxFeePerGas"] = hex(tx.fee_max_wei)
         fields["maxPriorityFeePerGas"] = hex(tx.tip_wei)
     return fields
+
+
+def access_list_json(accesses: AccessList) -> list[Json]:
+    """Render a transaction's access list as a JSON array."""
+    return [
+        {"address": to_hex(address), "storageKeys": [to_hex(slot) for slot in slots]}
+        for address, slots in accesses
+    ]
+
+
+def transaction_summary(received: ReceivedTransaction) -> str:
+    """Render a waiting transaction as a line of `txpool_inspect`, in the words of geth and anvil."""
+    tx = received.transaction
+    to = to_hex(tx.to) if tx.to else "contract creation"
+    return f"{to}: {tx.value_wei} wei + {tx.gas} gas × {tx.fee_max_wei} wei"
 
 
 def receipt_json(block: Block, tx_index: int) -> Json:

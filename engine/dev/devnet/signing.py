@@ -8,10 +8,17 @@ chain gives error 4902 (unknown chain): the other chain of a devnet has its own 
 mnemonic sign only transactions of their devnet: signed texts are valid on every chain, and any browser page
 can request a signature from a local node.
 
+Choice: At a devnet `eth_signTypedData` is EIP-712's own method, equal to `eth_signTypedData_v4`.
+    `eth_signTypedData_v3` signs what both versions sign alike, i.e. types without arrays; version 1 of
+    wallets, a list of values, is refused. An anvil has `eth_signTypedData_v4` alone.
+Choice: At a devnet `wallet_addEthereumChain`, `wallet_getCapabilities` and further methods of wallets are not
+    found (-32601), as at nodes: a wallet in front of the node answers them.
+
 Source: EIP-191, EIP-712 (`eth_signTypedData`), EIP-1102, EIP-3326; the methods of anvil.
 """
 
 from collections.abc import Sequence
+from typing import Any
 
 from ....codecs.messages.wire import decoder
 from ....config import limits
@@ -27,7 +34,7 @@ from .facade import Method, Methods
 from .faults import INVALID_PARAMS, REFUSED, UNKNOWN_CHAIN, RpcFault
 
 _PREFIX = b"\x19Ethereum Signed Message:\n"
-_decode = decoder(object, bytes_max=limits.TYPED_DATA_BYTES_MAX)
+_decode = decoder(dict[str, Any], bytes_max=limits.TYPED_DATA_BYTES_MAX)
 
 
 class WalletMethods:
@@ -50,6 +57,8 @@ class WalletMethods:
             "eth_requestAccounts": Method(given.Nothing, self.accounts),
             "eth_sign": Method(given.OfAccountData, self.sign_text),
             "personal_sign": Method(given.OfDataAccount, self.sign_text),
+            "eth_signTypedData": Method(given.OfAnyTypedData, self.sign_any_typed_data),
+            "eth_signTypedData_v3": Method(given.OfTypedData, self.sign_flat_typed_data),
             "eth_signTypedData_v4": Method(given.OfTypedData, self.sign_typed_data),
             "wallet_switchEthereumChain": Method(given.OfChain, self.switch),
         }
@@ -65,14 +74,26 @@ class WalletMethods:
 
     async def sign_typed_data(self, params: given.OfTypedData) -> str:
         """Answer `eth_signTypedData_v4`: the 65-byte signature over EIP-712 typed data."""
-        document: object = params.typed_data
         try:
-            if isinstance(document, str):
-                document = _decode(document.encode())
-            digest32 = hash_typed_data(document).digest
+            digest32 = hash_typed_data(_document(params)).digest
         except InvalidInput as error:
-            raise RpcFault(INVALID_PARAMS, f"invalid argument 1: typed_data: {error.detail}") from None
+            raise _unreadable(error) from None
         return self._signed(params.address, digest32)
+
+    async def sign_flat_typed_data(self, params: given.OfTypedData) -> str:
+        """Answer `eth_signTypedData_v3`: version 4 for types without arrays, which version 3 has not."""
+        types = _document(params).get("types")
+        lists = types.values() if isinstance(types, dict) else ()
+        members = [member for members in lists if isinstance(members, list) for member in members]
+        named = [member.get("type") for member in members if isinstance(member, dict)]
+        if any("[" in str(name) for name in named):
+            words = "expected types without arrays, which eth_signTypedData_v4 signs"
+            raise RpcFault(INVALID_PARAMS, f"invalid argument 1: typed_data: types: {words}")
+        return await self.sign_typed_data(params)
+
+    async def sign_any_typed_data(self, params: given.OfAnyTypedData) -> str:
+        """Answer `eth_signTypedData`: the method of EIP-712, as `eth_signTypedData_v4`."""
+        return await self.sign_typed_data(params.read())
 
     async def switch(self, params: given.OfChain) -> None:
         """Answer `wallet_switchEthereumChain`: accept this node's chain id; refuse others with error 4902."""
@@ -88,3 +109,16 @@ class WalletMethods:
         if not self._is_public:
             raise RpcFault(REFUSED, "accounts of --mnemonic sign transactions alone")
         return to_hex(to_65(*key.sign(digest32)))
+
+
+def _document(params: given.OfTypedData) -> dict[str, Any]:
+    if isinstance(params.typed_data, dict):
+        return params.typed_data
+    try:
+        return _decode(params.typed_data.encode())
+    except InvalidInput as error:
+        raise _unreadable(error) from None
+
+
+def _unreadable(error: InvalidInput) -> RpcFault:
+    return RpcFault(INVALID_PARAMS, f"invalid argument 1: typed_data: {error.detail}")

@@ -12,7 +12,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from ....codecs import rlp
-from ....codecs.transactions import ReceivedTransaction, Transaction
+from ....codecs.transactions import AccessList, ReceivedTransaction, Transaction
 from ....config import limits
 from ....crypto.keccak import keccak256
 from ...chain.port import Header, Log, Receipt
@@ -92,9 +92,12 @@ def intrinsic_gas(tx: Transaction) -> int:
     gas = _GAS_TRANSACTION + _GAS_ZERO_BYTE * zeros + _GAS_BYTE * (len(tx.data) - zeros)
     if not tx.to:
         gas += _GAS_CREATE + _GAS_INIT_CODE_WORD * ((len(tx.data) + 31) // 32)
-    for _, slots in tx.access_list:
-        gas += _GAS_LISTED_ADDRESS + _GAS_LISTED_SLOT * len(slots)
-    return gas
+    return gas + access_list_gas(tx.access_list)
+
+
+def access_list_gas(access_list: AccessList) -> int:
+    """Compute the gas that a transaction's access list costs before the execution (EIP-2930)."""
+    return sum(_GAS_LISTED_ADDRESS + _GAS_LISTED_SLOT * len(slots) for _, slots in access_list)
 
 
 def gas_price(tx: Transaction, base_fee_wei: int) -> int:

@@ -20,9 +20,9 @@ from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
 
 import trio
-from msgspec import Struct
+from msgspec import Struct, structs
 
-from ....codecs.transactions import ReceivedTransaction, decode_transaction
+from ....codecs.transactions import AccessList, ReceivedTransaction, decode_transaction
 from ....config import limits
 from ....config.errors import (
     ChainError,
@@ -39,7 +39,7 @@ from .blocks import Block
 from .evm import EvmMessage, ExecutionResult
 from .journal import Account
 from .ledger import BlockLedger, check_funds, check_nonce
-from .waiting import Waiting
+from .waiting import Arrivals, Waiting
 
 TIP_WEI = 10**9
 """Tip that the chain suggests, wei per unit of gas, as on anvil; transactions with any tip are accepted."""
@@ -68,6 +68,9 @@ class EmbeddedChain:
         funded: address of 20 bytes -> initial balance in wei.
         errors: custom errors of the contracts, by which revert reasons are decoded to names.
 
+    Attributes:
+        arrivals: record of the executable transactions that have come into the pool.
+
     Raises:
         ChainError: pyrevm is not installed, or is another version than `Evm` supports.
     """
@@ -92,6 +95,8 @@ class EmbeddedChain:
         self._snapshots_made = 0
         self._lock = trio.Lock()
         self._moved = trio.Event()
+        self._arrived = trio.Event()
+        self.arrivals = Arrivals()
 
     @property
     def chain_id(self) -> int:
@@ -142,6 +147,31 @@ class EmbeddedChain:
                     else:
                         low = guess
             return high
+
+    async def access_list(
+        self, call: EthCall, at: At = None, listed: AccessList = ()
+    ) -> tuple[AccessList, int]:
+        """Return the access list of a call, and the gas that the call uses with this list (EIP-2930).
+
+        The list lacks what a contract accessed in a call that reverted within the successful call: the EVM's
+        journal has forgotten it.
+
+        Args:
+            call: the call, executed on the state after the block `at`, as `call` executes it.
+            listed: entries that the list has in any case.
+
+        Raises:
+            Reverted: the call fails.
+        """
+        async with self._state(at) as block:
+            rules = self._ledger.rules(block)
+            message = structs.replace(_message(call), access_list=listed)
+            outcome, accessed = self._ledger.evm.accessed(rules, message)
+            self._returned(outcome)
+            await trio.lowlevel.checkpoint()
+            with_list = self._ledger.evm.call(rules, structs.replace(message, access_list=accessed))
+            self._returned(with_list)
+        return accessed, with_list.gas_used
 
     async def nonce(self, address: bytes, at: At = None) -> int:
         """Return an account's nonce in the state after a block; see `Chain.nonce`."""
@@ -224,6 +254,11 @@ class EmbeddedChain:
         while self._ledger.head.header.hash == known:
             await self._moved.wait()
 
+    async def wait_arrival(self, heard: int) -> None:
+        """Wait until more than `heard` executable transactions have come into the pool."""
+        while self.arrivals.count <= heard:
+            await self._arrived.wait()
+
     # --- Transactions -----------------------------------------------------------------------------
 
     async def send_raw(self, raw: bytes) -> bytes:
@@ -236,11 +271,17 @@ class EmbeddedChain:
             if self._waiting.get(received.tx_hash) or self._ledger.receipt(received.tx_hash):
                 return received.tx_hash
             self._check(received)
+            is_replacing = self._waiting.is_replaced_by(received)
             self._waiting.add(received)
+            arrived = self._waiting.executable_from(received, self._nonce_of(received.sender))
             if self._automine and received.transaction.nonce == self._nonce_of(received.sender):
                 refused = await self._mine_block()
                 if received.tx_hash in refused:
                     raise refused[received.tx_hash]
+            # The transactions behind a replaced one have arrived before.
+            self.arrivals.add(arrived[:1] if is_replacing else arrived)
+            self._arrived.set()
+            self._arrived = trio.Event()
         return received.tx_hash
 
     async def receipt(self, tx_hash: bytes) -> Receipt | None:
@@ -287,6 +328,11 @@ class EmbeddedChain:
             for _ in range(blocks):
                 await self._mine_block()
                 await trio.lowlevel.checkpoint()
+
+    async def is_automine(self) -> bool:
+        """Whether each sent transaction is mined at once."""
+        async with self._lock:
+            return self._automine
 
     async def set_automine(self, *, on: bool) -> None:
         """Set whether each sent transaction is mined at once; see `DevChain.set_automine`."""
@@ -514,11 +560,7 @@ class EmbeddedChain:
             return self._ledger.evm.account(address)
 
     def _called(self, call: EthCall, block: Block, gas: int = 0) -> ExecutionResult:
-        gas = gas or call.gas_max or limits.EMBEDDED_BLOCK_GAS
-        message = EvmMessage(
-            call.sender, call.to, call.data, call.value_wei, min(gas, limits.EMBEDDED_BLOCK_GAS)
-        )
-        return self._ledger.evm.call(self._ledger.rules(block), message)
+        return self._ledger.evm.call(self._ledger.rules(block), _message(call, gas))
 
     def _goes_through(self, call: EthCall, block: Block, gas: int) -> bool:
         try:
@@ -531,6 +573,11 @@ class EmbeddedChain:
             return outcome.output
         reason = outcome.halt or revert_reason(outcome.output, self._errors)
         raise Reverted("out of gas" if reason.startswith("OutOfGas") else reason, outcome.output)
+
+
+def _message(call: EthCall, gas: int = 0) -> EvmMessage:
+    gas = gas or call.gas_max or limits.EMBEDDED_BLOCK_GAS
+    return EvmMessage(call.sender, call.to, call.data, call.value_wei, min(gas, limits.EMBEDDED_BLOCK_GAS))
 
 
 def _decoded(raw: bytes) -> ReceivedTransaction:

@@ -49,7 +49,7 @@ pyrevm: Any = importlib.import_module("pyrevm") if IS_INSTALLED else None
 COINBASE = ZERO_ADDRESS
 """Address that receives the tips of all transactions: zero, as on anvil."""
 
-
+_PRECOMPILED = tuple(number.to_bytes(20, "big") for number in range(1, 11))  # Cancun's
 _PREV_RANDAO, _BASE_FEE, _JUMPDEST, _PUSH1, _PUSH32, _INVALID = 0x44, 0x48, 0x5B, 0x60, 0x7F, 0xFE
 _ENDS = frozenset({0x00, 0x56, 0xF3, 0xFD, 0xFF})  # STOP, JUMP, RETURN, REVERT, SELFDESTRUCT
 
@@ -183,12 +183,39 @@ class Evm:
             TransactionRefused: the gas limit does not cover the call data, or the sender's balance is below
                 the value to send.
         """
+        with self._trial(message):
+            return self._execute(rules, message)
+
+    def accessed(self, rules: BlockRules, message: EvmMessage) -> tuple[ExecutionResult, AccessList]:
+        """Execute a call as `call` does; return its result, and the access list of what it accessed.
+
+        As in the lists of nodes, sender, called contract, created contracts and precompiled contracts are
+        listed only for their storage; so is the coinbase, which is warm anyway (EIP-3651). The list lacks
+        what inner calls accessed that reverted, and is empty if the call fails: the journal has forgotten it.
+
+        Raises:
+            TransactionRefused: as `call`.
+        """
+        with self._trial(message):
+            outcome = self._execute(rules, message)
+            text = self._vm.journal_str if outcome.succeeded else ""
+        loaded = read_journal(text, self._code_texts) if outcome.succeeded else {}
+        free = {message.sender, message.to, COINBASE, *_PRECOMPILED}
+        return outcome, tuple(
+            (address, tuple(slot.to_bytes(32, "big") for slot in sorted(account.slots)))
+            for address, account in sorted(loaded.items())
+            if account.slots or not (account.created or address in free)
+        )
+
+    @contextmanager
+    def _trial(self, message: EvmMessage) -> Iterator[None]:
+        """Context manager for the execution of a call, whose changes are undone at the exit."""
         checkpoint = self._vm.snapshot()
         try:
             sender = self.account(message.sender)
             if sender.code_hash != KECCAK_EMPTY:
                 self._disguise(message.sender, sender)
-            return self._execute(rules, message)
+            yield
         finally:
             self._vm.revert(checkpoint)
 

@@ -39,6 +39,7 @@ class Loaded(Struct, frozen=True, gc=False):
         slots: slot -> (value before, value after), for each storage slot read or written.
         touched: whether the EVM has marked the account as possibly changed.
         destroyed: whether the opcode SELFDESTRUCT has removed the account.
+        created: whether the execution has created the account.
     """
 
     account: Account
@@ -46,6 +47,7 @@ class Loaded(Struct, frozen=True, gc=False):
     slots: dict[int, tuple[int, int]]
     touched: bool
     destroyed: bool
+    created: bool
 
 
 _HEAD = "JournaledState { state: {"
@@ -119,6 +121,7 @@ def _account(text: str, at: int, known: Mapping[bytes, str]) -> tuple[bytes, Loa
         slots,
         touched="Touched" in flags,
         destroyed="SelfDestructed" in flags,
+        created="Created" in flags,
     )
     return bytes.fromhex(address), loaded, rest.end()
 

@@ -6,7 +6,9 @@ the same nonce only if the other offers at least 10 % more of both fees.
 Source: go-ethereum, core/txpool (price bump of 10 %); EIP-1559.
 """
 
-from collections.abc import Callable
+from collections import deque
+from collections.abc import Callable, Sequence
+from itertools import islice
 
 from msgspec import Struct
 
@@ -20,6 +22,33 @@ _BUMP_PERCENT = 110
 class _WaitingTransaction(Struct, frozen=True):
     arrival: int
     received: ReceivedTransaction
+
+
+class Arrivals:
+    """Record of the executable transactions that have come into the pool, for filters and subscriptions.
+
+    A transaction behind a gap arrives once the gap is filled; a replacement arrives anew. Only the last
+    EMBEDDED_ARRIVALS_MAX are kept.
+
+    Attributes:
+        count: number of all arrivals so far, including those no longer kept.
+    """
+
+    def __init__(self) -> None:
+        self._kept: deque[ReceivedTransaction] = deque(maxlen=limits.EMBEDDED_ARRIVALS_MAX)
+        self.count = 0
+
+    def add(self, arrived: Sequence[ReceivedTransaction]) -> None:
+        """Record transactions, in order."""
+        self._kept.extend(arrived)
+        self.count += len(arrived)
+
+    def since(self, heard: int) -> list[ReceivedTransaction] | None:
+        """Transactions after the first `heard` arrivals, in order; None if some are no longer kept."""
+        unheard = self.count - heard
+        if unheard > len(self._kept):
+            return None
+        return list(islice(self._kept, len(self._kept) - unheard, None))
 
 
 class Waiting:
@@ -79,6 +108,21 @@ class Waiting:
         self._lines.setdefault(received.sender, {})[tx.nonce] = _WaitingTransaction(self._arrivals, received)
         self._known[received.tx_hash] = received
         self._arrivals += 1
+
+    def executable_from(self, received: ReceivedTransaction, nonce: int) -> list[ReceivedTransaction]:
+        """Return a waiting transaction and those executable after it, in order; none if it is behind a gap.
+
+        Args:
+            nonce: next nonce of the sender.
+        """
+        line, first = self._lines.get(received.sender, {}), received.transaction.nonce
+        if self.nonce_after(received.sender, nonce) <= first:
+            return []
+        return [line[at].received for at in range(first, self.nonce_after(received.sender, first))]
+
+    def is_replaced_by(self, received: ReceivedTransaction) -> bool:
+        """Whether a transaction of the same sender and nonce waits, in whose place `received` would come."""
+        return received.transaction.nonce in self._lines.get(received.sender, {})
 
     def remove(self, tx_hash: bytes) -> None:
         """Remove the transaction with this hash from the pool; no effect if no such transaction waits."""

@@ -15,8 +15,12 @@ from ....config.sections.server import ServerSettings
 from ....config.timeouts import GC_FREEZE_AFTER_S
 from ....feeds.transport.streams import listen
 from ..server.access_log import AccessLog, open_access_log
+from .interrupts import until_interrupted
 
 App = TypeVar("App", bound="Served")
+
+INTERRUPTED = 128 + signal.SIGINT
+"""Exit status of a process that SIGINT ended, as shells tell it."""
 
 _log = structlog.get_logger("cambist.server")
 
@@ -57,17 +61,39 @@ async def serve_app(
 ) -> int:
     """Serve one application until a signal ends it.
 
+    SIGINT while the application opens, or closes, cancels that, and one line of the log says so.
+
     Args:
         server: addresses to listen on, and the path of the access log.
         open_app: opens the application, given the access log to write, if any.
         announce: function that logs the start; its arguments are the application and the application's URL.
 
     Returns:
-        The exit status: 0 if the application answered its open requests before it ended, else 1.
+        The exit status: 0 if the application answered its open requests before it ended, INTERRUPTED if
+        SIGINT came before it served or after, else 1.
 
     Raises:
         ConfigError: an address cannot be listened on; also the errors of `open_app`.
     """
+    when = "before"
+
+    def announced(app: App, url: str) -> None:
+        nonlocal when
+        announce(app, url)
+        when = "after"
+
+    try:
+        return await until_interrupted(_serve, server, open_app, announced)
+    except KeyboardInterrupt:
+        _log.warning(f"interrupted {when} it served", signal=signal.SIGINT.name)
+        return INTERRUPTED
+
+
+async def _serve(
+    server: ServerSettings,
+    open_app: Callable[[AccessLog | None], AbstractAsyncContextManager[App]],
+    announce: Callable[[App, str], None],
+) -> int:
     # The sockets listen before the application opens: a port in use is found first, and connections wait in
     # the socket's queue during the start.
     with ExitStack() as owned:

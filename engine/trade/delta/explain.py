@@ -118,6 +118,13 @@ class OrderFacts(Struct, frozen=True):
     is_carried: bool = True
 
 
+class _BestBelow(Struct, frozen=True):
+    """Best amount of the bids below an order's limit, raw units: promised, or given in the simulation."""
+
+    amount: int
+    is_simulated: bool
+
+
 def explained(facts: OrderFacts) -> Explanation:
     """Explain why an order is not filled, as the answer of GET /v2/delta/orders/{orderId}/explain."""
     row = facts.row
@@ -140,7 +147,8 @@ def _amounts(code: str, facts: OrderFacts) -> tuple[ReasonAmount, ...]:
     if code == "belowLimit":
         order = facts.rounds[0].order
         sells = order.side is Side.SELL
-        amounts = [order.dest_amount if sells else order.src_amount, _best_promise(order)]
+        best = _best_below(order)
+        amounts = [order.dest_amount if sells else order.src_amount, None if best is None else best.amount]
         pairs = [(amount, order.dest_token if sells else order.src_token) for amount in amounts]
     elif code == "resting" and facts.resting is not None and live is not None:
         resting = facts.resting
@@ -329,18 +337,35 @@ def _last_round(kept: OrderRound, closed_at: str) -> list[tuple[str, str]]:
 
 def _below_limit(order: AuctionedOrder) -> str:
     limit = f"at least {order.dest_amount}" if order.side is Side.SELL else f"at most {order.src_amount}"
-    best = _best_promise(order)
-    return f"no bid meets the limit, {limit}" + ("" if best is None else f"; the best promised {best}")
+    text = f"no bid meets the limit, {limit}"
+    best = _best_below(order)
+    if best is None:
+        why = next((f"; {bid.agent}: {bid.detail}" for bid in _below(order) if bid.detail), "")
+        return text + why
+    if not best.is_simulated:
+        return f"{text}; the best promised {best.amount}"
+    return f"{text}; the best {'gave' if order.side is Side.SELL else 'took'} {best.amount} in the simulation"
 
 
-def _best_promise(order: AuctionedOrder) -> int | None:
-    """Return the best promise, raw units, of the bids below the limit that settle all that is auctioned.
+def _below(order: AuctionedOrder) -> list[AuctionBid]:
+    """List the bids below the limit that settle all that is auctioned."""
+    return [bid for bid in order.bids if bid.notice is Notice.BELOW_LIMIT and bid.part_amount is None]
 
-    None without such a bid.
+
+def _best_below(order: AuctionedOrder) -> _BestBelow | None:
+    """Find the best amount of the bids below the limit that settle all that is auctioned.
+
+    A bid that promised enough fell short in the simulation: its promise does not count. None if no bid's
+    shortfall is known.
     """
-    amounts = [
-        int(bid.promised_amount)
-        for bid in order.bids
-        if bid.notice is Notice.BELOW_LIMIT and bid.promised_amount is not None and bid.part_amount is None
-    ]
-    return None if not amounts else max(amounts) if order.side is Side.SELL else min(amounts)
+    is_sale = order.side is Side.SELL
+    limit = int(order.dest_amount if is_sale else order.src_amount)
+    known = []
+    for bid in _below(order):
+        if bid.simulated_amount is not None:
+            known.append(_BestBelow(int(bid.simulated_amount), is_simulated=True))
+        elif bid.promised_amount is not None:
+            known.append(_BestBelow(int(bid.promised_amount), is_simulated=False))
+    short = [one for one in known if (one.amount < limit if is_sale else one.amount > limit)]
+    pick = max if is_sale else min
+    return pick(short, key=lambda one: one.amount) if short else None

@@ -63,7 +63,13 @@ class OtcDesk:
             for chain_id, served in chains.items()
             if served.settings.rfq and served.rfq
         }
-        self._domains = {chain_id: otc_domain(here, named.values()) for chain_id, here in named.items()}
+        self._domains = {
+            chain_id: otc_domain(
+                here, named.values(), executor=served.executor, never_takers=_never_takers(served)
+            )
+            for chain_id, here in named.items()
+            for served in (chains[chain_id],)
+        }
 
     async def submit(
         self, chain_id: int, body: OtcOrderBody, now_ms: int, signatures: SignatureBudget, causer: str
@@ -280,6 +286,11 @@ class OtcDesk:
         call = EthCall(served.rfq, remaining(terms.order.maker, terms.order_hash))
         (answer,) = await served.chain.call_many([call], cursor.block_hash)
         return begun(terms.order.maker_amount, left_of(answer, terms), fills)
+
+
+def _never_takers(served: ServedChain) -> tuple[bytes, ...]:
+    """Contracts of the venue that call the RFQ contract never, or through the executor alone."""
+    return served.router, served.rfq, served.delta, served.fee_vault, served.arrivals
 
 
 async def _chain_state(served: ServedChain, terms: OtcTerms) -> Answered:

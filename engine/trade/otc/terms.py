@@ -12,7 +12,7 @@ The first fault in this order is the reported fault:
      4  assets: ERC-20 tokens, not the native one; two different ones
      5  amounts: above 0
      6  expiry: 0 for never, or a time in the future
-     7  maker: an account
+     7  maker: an account; taker: no contract of the venue that cannot fill the order
      8  permit: its length, its owner and its spender
      9  signature: its format; signed by the maker's key, or left to the maker's contract
     10  number of the maker's orders that may still be filled (by the caller)
@@ -27,6 +27,8 @@ Choice: An expiry lies after now and before the year 10000; 0 means never and so
 Choice: An amount may be any uint256. A partial fill multiplies two amounts in the contract, and reverts there
     if the product has more than 256 bits.
 Choice: A permit of another length than 224 or 256 bytes is refused: the contract would ignore it.
+Choice: An order whose taker is a contract of the venue is refused, since that contract fills no order as its
+    taker. The executor fills through the Router, for the user in the lower 160 bits of nonceAndMeta alone.
 Choice: The type of an OTC order depends on `taker` alone; `takerFromMeta` is only reported.
 """
 
@@ -64,11 +66,15 @@ class OtcDomain(Struct, frozen=True):
         named: the RFQ contract's domain.
         separator: separator of the domain `named`, 32 bytes.
         others: domains that signers may use by mistake; an error names the wrong domain.
+        executor: contract that fills for users, 20 bytes; empty if the chain has none.
+        never_takers: contracts of the venue that never fill an order as its taker.
     """
 
     named: NamedDomain
     separator: bytes
     others: tuple[NamedDomain, ...]
+    executor: bytes = b""
+    never_takers: frozenset[bytes] = frozenset()
 
     @property
     def contract(self) -> bytes:
@@ -115,15 +121,24 @@ class OtcTerms(Struct, frozen=True):
     permit: bytes | None
 
 
-def otc_domain(here: NamedDomain, served: Iterable[NamedDomain] = ()) -> OtcDomain:
+def otc_domain(
+    here: NamedDomain,
+    served: Iterable[NamedDomain] = (),
+    *,
+    executor: bytes = b"",
+    never_takers: Iterable[bytes] = (),
+) -> OtcDomain:
     """Build the EIP-712 domain of a chain's OTC orders.
 
     Args:
         here: domain of the chain's RFQ contract.
         served: RFQ domains of all served chains; the error for a signature under another chain's domain names
             that chain's domain.
+        executor: contract that fills for users, 20 bytes; empty if the chain has none.
+        never_takers: contracts that never fill an order as its taker; empty for those that a chain lacks.
     """
-    return OtcDomain(here, here.separator, rfq_others(here, served))
+    never = frozenset(filter(None, never_takers))
+    return OtcDomain(here, here.separator, rfq_others(here, served), executor, never)
 
 
 def identify(body: OtcOrderBody, domain: OtcDomain, prefix: str = "") -> IdentifiedOtc:
@@ -175,6 +190,7 @@ def checked(
     if 0 < order.expiry <= now_s:
         raise OrderExpired(field="expiry", expected=f"0 for never, or a time after {now_s}", got=order.expiry)
     check_account(order.maker, "maker")
+    _check_taker(order, domains[chain_id])
     permit = _permit(body.permit_maker_asset, order.maker, domains[chain_id].contract)
     signature = read_signature(
         body.signature, found.order_hash, order.maker, is_awaited=True, signing=found.signing
@@ -202,6 +218,29 @@ def _check_assets(order: RfqOrder) -> None:
     if order.maker_asset == order.taker_asset:
         raise InvalidInput(
             field="takerAsset", expected="another token than makerAsset", got=to_checksum(order.taker_asset)
+        )
+
+
+def _check_taker(order: RfqOrder, domain: OtcDomain) -> None:
+    """Refuse an order that only a contract of the venue may fill, if that contract can never fill it.
+
+    Source: Rfq.sol (`open`: the caller is the taker), Router.sol and Delta.sol, which have the executor fill,
+        RfqExecutor.sol (`checked`: an order for the executor is for the user in `nonceAndMeta`).
+    """
+    if order.taker in domain.never_takers:
+        raise InvalidInput(
+            "this contract of the venue fills no order as its taker",
+            field="taker",
+            expected="an account that fills at the RFQ contract itself, or zero for any",
+            got=to_checksum(order.taker),
+        )
+    user = taker_from_meta(order.nonce_and_meta, order.maker, order.taker)
+    if order.taker == domain.executor and user in (order.taker, ZERO_ADDRESS):
+        raise InvalidInput(
+            "the executor fills an order for itself for that user alone",
+            field="taker",
+            expected="a user in the lower 160 bits of nonceAndMeta, or another taker",
+            got=to_checksum(order.taker),
         )
 
 

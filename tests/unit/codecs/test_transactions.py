@@ -17,6 +17,7 @@ from cambist.codecs.transactions import (
     contract_address,
     create2_address,
     decode_transaction,
+    sign_priced_transaction,
     sign_transaction,
 )
 from cambist.config.errors import InvalidInput, PolicyError
@@ -117,7 +118,7 @@ def test_a_signature_is_eth_accounts(eth_account: Oracle, tx: Transaction, secre
 @settings(max_examples=examples(25), suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(transactions, secrets)
 @example(msgspec.structs.replace(TX, chain_id=2**63 - 1), SECRET)  # its legacy v has 65 bits
-def test_each_kind_is_read(eth_account: Oracle, kind: int, tx: Transaction, secret: bytes) -> None:
+def test_each_kind_is_read_and_signed(eth_account: Oracle, kind: int, tx: Transaction, secret: bytes) -> None:
     answer = eth_account.ask(ask="transaction", members=oracle_members(tx, kind), key="0x" + secret.hex())
     raw = bytes.fromhex(answer["raw"])
     if kind != DYNAMIC_FEE:
@@ -128,6 +129,8 @@ def test_each_kind_is_read(eth_account: Oracle, kind: int, tx: Transaction, secr
     assert read.transaction == tx
     assert read.sender == SigningKey(secret).address
     assert (read.tx_hash.hex(), read.kind) == (answer["hash"], kind)
+    if kind != DYNAMIC_FEE:
+        assert sign_priced_transaction(tx, SigningKey(secret), kind).raw == raw
     v, r, s = items_of(raw)[-3:]
     assert rlp.as_uint(v, "v") == read.v
     assert rlp.as_uint(r, "r").to_bytes(32, "big") + rlp.as_uint(s, "s").to_bytes(32, "big") == read.rs64
@@ -263,6 +266,13 @@ def test_a_v_that_names_no_chain_is_refused(v: int) -> None:
 def test_a_transaction_out_of_range_is_not_signed(change: dict[str, Any], says: str) -> None:
     with pytest.raises(ValueError, match=says):
         sign_transaction(msgspec.structs.replace(TX, **change), KEY)
+
+
+@pytest.mark.parametrize(("kind", "listed"), [(LEGACY, True), (DYNAMIC_FEE, False), (3, False)])
+def test_a_gas_price_is_signed_in_its_kinds_alone(kind: int, *, listed: bool) -> None:
+    tx = msgspec.structs.replace(TX, access_list=((bytes(20), ()),) if listed else ())
+    with pytest.raises(ValueError, match=f"kind {kind}"):
+        sign_priced_transaction(tx, KEY, kind)
 
 
 def test_a_policed_key_signs_the_same_and_only_within_its_policy() -> None:

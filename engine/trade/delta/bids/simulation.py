@@ -27,7 +27,8 @@ from ....chain.port import EthCall
 from .bids import Candidate, Rejection
 
 _GAS_TRANSACTION, _GAS_ZERO_BYTE, _GAS_BYTE = 21_000, 4, 16
-_LIMIT_ERRORS = (selector("BelowMinimum(uint256,uint256)"), selector("AboveMaximum(uint256,uint256)"))
+_BELOW_MINIMUM = selector("BelowMinimum(uint256,uint256)")
+_ABOVE_MAXIMUM = selector("AboveMaximum(uint256,uint256)")
 _PROMISE_BROKEN = selector("PromiseBroken(bytes32,uint256,uint256)")
 
 
@@ -101,15 +102,34 @@ def proven(candidate: Candidate, answer: bytes | Exception) -> Proven | Rejectio
             order_hash, amount, promised = broken
             detail = f"{to_hex(order_hash)}: promised {promised}, simulated {amount}"
             return _rejection(candidate, Notice.SIMULATION_MISMATCH, detail, {order_hash: amount})
-        is_limit = answer.data[:SELECTOR_BYTES] in _LIMIT_ERRORS
+        is_limit = answer.data[:SELECTOR_BYTES] in (_BELOW_MINIMUM, _ABOVE_MAXIMUM)
         notice = Notice.BELOW_LIMIT if is_limit else Notice.REVERTED
-        return _rejection(candidate, notice, f"simulated: {answer.reason or 'reverted without a reason'}")
+        detail = f"simulated: {answer.reason or 'reverted without a reason'}"
+        return _rejection(candidate, notice, detail, _below_limit(candidate, answer.data))
     if isinstance(answer, Exception):
         raise answer
     try:
         return Proven(candidate, _outcomes(candidate, answer))
     except InvalidInput as error:
         return _rejection(candidate, Notice.REVERTED, f"simulated: {error.detail}")
+
+
+def _below_limit(candidate: Candidate, data: bytes) -> dict[bytes, int]:
+    """Decode what the user would get (SELL) or spend (BUY) from the revert of a bid below its order's limit.
+
+    Returns:
+        Order hash -> raw units; empty if the revert is not about the order's own limit: the contracts name
+        the output of a bridge, and what a purchase brings, with the same errors.
+    """
+    part = candidate.parts[0]
+    is_sale = part.asked.terms.side is Side.SELL
+    error, limit = (
+        (_BELOW_MINIMUM, part.part.dest_amount) if is_sale else (_ABOVE_MAXIMUM, part.part.src_amount)
+    )
+    words = data[SELECTOR_BYTES:]
+    if candidate.is_crossing or data[:SELECTOR_BYTES] != error or len(words) != 2 * WORD_BYTES:
+        return {}
+    return {part.asked.order_hash: decode_uint(words, 0)} if decode_uint(words, 1) == limit else {}
 
 
 def broken_promise(error: Reverted) -> tuple[bytes, int, int] | None:

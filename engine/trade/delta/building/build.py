@@ -240,7 +240,8 @@ def built_order(body: BuildBody, route: Route, terms: BuildTerms) -> tuple[Typed
     check_side(body)
     check_kind_of_contract(body, terms.handlers)
     _check_kind(body)
-    side = _quoted_side(body, terms.quoted)
+    side = terms.quoted
+    check_quoted_side(body, side)
     beneficiary, metadata, amounts = _receiving(body, route, terms, side, beneficiary)
     permit = _permit(body, terms)
     partner_and_fee = _partner_and_fee(body, terms)
@@ -321,13 +322,20 @@ def check_side(body: BuildBody) -> None:
         )
 
 
-def _quoted_side(body: BuildBody, quoted: Side) -> Side:
-    """Return the side for which the route was quoted; raise InvalidInput if the body names the other side."""
-    wanted = wanted_side(body)
-    if wanted not in (None, quoted):
-        why = f"{body.order_type.value} has one side" if body.side is UNSET else ""
-        raise InvalidInput(why, field="side", expected=f"the route's, {quoted.value}", got=str(wanted))
-    return quoted
+def check_quoted_side(body: BuildBody, quoted: Side) -> None:
+    """Check that the side of a route's quote contradicts neither the side of a body nor its order type.
+
+    Raises:
+        InvalidInput: the order type has only the other side, or the body names the other side.
+    """
+    kind, fixed = body.order_type.value, _SIDES.get(body.order_type)
+    if fixed not in (None, quoted):
+        why = f"{kind} has no other side"
+        if body.side is UNSET:
+            why += f"; the body names no side, which stands for {fixed} here"
+        raise InvalidInput(why, field="route", expected=f"a route quoted with side={fixed}", got=quoted.value)
+    if body.side not in (UNSET, quoted):
+        raise InvalidInput(field="side", expected=f"the route's, {quoted.value}", got=str(body.side))
 
 
 def _check_kind(body: BuildBody) -> None:

@@ -29,7 +29,7 @@ from ...quote.ask import FeeRules, with_partner
 from ...quote.issued import IssuedRoutes, quoted_as
 from ...served.asking import in_time, latest_block
 from ...served.served_chain import ServedChain, ServedChains, delta_chain_at
-from ..building.build import BuildTerms, built, check_side, delta_domains, wanted_side
+from ..building.build import BuildTerms, built, check_quoted_side, check_side, delta_domains, wanted_side
 from ..building.order_kinds import handlers_of, shares_call, shares_to_sign, strategy_in
 from ..orders.vault_checks import asset_call, check_asset, check_strategy, vaults_of
 
@@ -91,7 +91,7 @@ class DeltaOrders:
         # Read before `built`, which is pure. `_shares` makes the checks of the body that the read needs.
         shares = 0
         if body.order_type is BuildOrderType.PRODUCTIVE_ORDER:
-            shares = await in_time(_shares(served, body, route))
+            shares = await in_time(_shares(served, body, route, side))
         terms = BuildTerms(
             domain=self._domains[served.chain_id],
             src=served.tokens.find(src.address, "srcToken", None),
@@ -129,17 +129,18 @@ class DeltaOrders:
         return decode_route(bytes(body.route)), sides[at]
 
 
-async def _shares(served: ServedChain, body: BuildBody, route: Route) -> int:
+async def _shares(served: ServedChain, body: BuildBody, route: Route, quoted: Side) -> int:
     """Read from the vault that a build names the shares that its order signs, at the latest block.
 
     Raises:
-        InvalidInput: the body asks for a purchase.
+        InvalidInput: the body asks for a purchase, or the route is one.
         InvalidProductiveOrderParams: the body names no vault, or names a vault that the venue does not serve
             for the route's source token.
         ServiceUnavailable: the vault does not answer.
         ChainError: no node answers.
     """
     check_side(body)
+    check_quoted_side(body, quoted)
     vault, source = strategy_in(body), route.origin.input
     check_strategy(vault, vaults_of(served.settings.strategies), "strategy")
     amount = parse_positive_amount(source.amount, "route.origin.input.amount")

@@ -295,6 +295,18 @@ def test_the_best_promise_stands_beside_the_limit() -> None:
     assert told == f"no bid meets the limit, at most {11 * ONE // 10}; the best promised {12 * ONE // 10}"
 
 
+def test_what_bids_gave_in_the_simulation_counts_in_place_of_their_promises() -> None:
+    limit, words = 2_400_000_000, "bids[0]: simulated: BelowMinimum(1, 2)"
+    gave = Rejection("beta", 5, Notice.BELOW_LIMIT, words, {SALE.order_hash: limit}, {SALE.order_hash: 8})
+    told = codes(rounds=(a_round(refused(Notice.BELOW_LIMIT, 7), gave),))["belowLimit"]
+    assert told == f"no bid meets the limit, at least {limit}; the best gave 8 in the simulation"
+    told = codes(rounds=(a_round(refused(Notice.BELOW_LIMIT, 9), gave),))["belowLimit"]
+    assert told == f"no bid meets the limit, at least {limit}; the best promised 9"
+    kept = Rejection("beta", 5, Notice.BELOW_LIMIT, words, {SALE.order_hash: limit})
+    told = codes(rounds=(a_round(kept),))["belowLimit"]
+    assert told == f"no bid meets the limit, at least {limit}; beta: {words}"
+
+
 @pytest.mark.parametrize(
     ("notice", "text"),
     [

@@ -93,6 +93,26 @@ def test_a_limit_that_the_contract_holds_is_below_limit(error: str) -> None:
     assert (found.notice, found.detail) == (Notice.BELOW_LIMIT, "bids[0]: simulated: in words")
 
 
+def test_what_a_bid_gave_below_the_orders_own_limit_is_kept() -> None:
+    """The contracts name a bridge's output, and what a purchase brings, with the same errors."""
+    below, above = (selector(f"{name}(uint256,uint256)") for name in ("BelowMinimum", "AboveMaximum"))
+    least, most = SALE.part.dest_amount, PURCHASE.part.src_amount
+    for asked, error, arguments, kept in (
+        (SALE, below, (least - 1, least), least - 1),
+        (SALE, below, (5, 6), None),
+        (SALE, below, (), None),
+        (PURCHASE, above, (most + 1, most), most + 1),
+        (PURCHASE, below, (1, PURCHASE.part.dest_amount), None),
+    ):
+        found = proven(a_candidate("alpha", (asked, FAIR)), Reverted("in words", error + words(*arguments)))
+        assert isinstance(found, Rejection)
+        assert found.simulated == ({} if kept is None else {asked.order_hash: kept})
+    crossing = a_candidate("alpha", (SALE, FAIR), (PURCHASE, ONE), calldata=CALLDATA)
+    found = proven(crossing, Reverted("", below + words(least - 1, least)))
+    assert isinstance(found, Rejection)
+    assert found.simulated == {}, "the error names no order"
+
+
 @pytest.mark.parametrize(
     ("refusal", "detail"),
     [
