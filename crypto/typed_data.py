@@ -6,10 +6,10 @@ the domain alone, as in `eth_signTypedData_v4`.
 
 Libraries read some domains differently, and a signature of one is none for the others; `check_domain` refuses
 such domains.
-Choice: `cambist typed-data` takes a domain only where ethers, viem and eth-account give the same digest. So
-    an EIP712Domain in `types` has the members of the domain, with the types and in the order of EIP-712;
-    without it, chainId is a number, since viem leaves a text out. A null, an address that is all upper case
-    and `0X` are refused, since one of the three refuses each; so are spaces and `+` in a chainId.
+Choice: `cambist typed-data` takes a domain only where ethers, viem and eth-account give the same digest. An
+    EIP712Domain in `types` therefore has the members of the domain, in the order of EIP-712.
+Choice: `cambist typed-data` refuses what one of the three refuses or leaves out: a null, a chainId as text
+    without EIP712Domain, spaces and `+` in it, `0X`, an address that is all upper case.
 
 Source: EIP-712, "Specification of the eth_signTypedData JSON RPC"; interop.md section 2 (toSign).
 """
