@@ -10,8 +10,12 @@ can request a signature from a local node.
 
 Choice: At a devnet `eth_signTypedData` is EIP-712's own method, equal to `eth_signTypedData_v4`, which alone
     an anvil has.
-Choice: `eth_signTypedData_v3` signs what both versions sign alike: types without arrays. Version 1 of wallets,
-    a list of values, is refused.
+Choice: `eth_signTypedData_v3` signs what both versions sign alike: types without arrays. Version 1 of
+    wallets, a list of values, is refused.
+Choice: At a devnet `wallet_addEthereumChain`, `wallet_getCapabilities` and further methods of wallets are not
+    found (-32601), as at nodes: a wallet in front of the node answers them.
+
+Source: EIP-191, EIP-712 (`eth_signTypedData`), EIP-1102, EIP-3326; the methods of anvil.
 """
 
 from collections.abc import Sequence
