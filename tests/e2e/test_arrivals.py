@@ -7,8 +7,10 @@ import pytest
 
 from cambist.codecs.bridges.arrivals import (
     ARRIVAL_OF,
+    ArrivalGiven,
     ArrivalTerms,
     arrival_address,
+    decode_arrival_log,
     pack_arrival,
     parse_arrival,
     pay_out_arrival,
@@ -108,8 +110,12 @@ def test_other_metadata_has_no_terms(metadata: bytes) -> None:
 
 async def test_what_arrived_is_swapped_for_the_beneficiary(arriving: Arriving) -> None:
     world, terms = arriving.world, await arriving.terms()
-    await arriving.deliver(terms)
-    await world.send(world.relayer, arriving.arrivals, arriving.swap(terms, arriving.quote()))
+    account = await arriving.deliver(terms)
+    receipt = await world.send(world.relayer, arriving.arrivals, arriving.swap(terms, arriving.quote()))
+    (told,) = [
+        event for log in receipt.logs if (event := decode_arrival_log(log.topics, log.data)) is not None
+    ]
+    assert told == ArrivalGiven(account, world.user.address, world.usdc, ARRIVED, ONE)
     assert await world.balance(world.weth, world.user) == ONE
     assert await world.balance(world.usdc, world.maker) == ARRIVED
     await arriving.keeps_nothing()

@@ -180,9 +180,10 @@ async def test_a_vault_with_a_fee_gives_all_that_is_sold_for_more_shares(
     assert settled.event.spent == gives
 
 
-async def test_shares_that_a_vault_does_not_take_go_back(market: Market, vault: Vault) -> None:
+@pytest.mark.parametrize("left", [1, ONE // 2])
+async def test_shares_that_a_vault_does_not_take_go_back(market: Market, vault: Vault, left: int) -> None:
     order = await market.a_productive_order(strategy=vault.address, shares=2 * ONE)
-    await vault.acts(Mode.GREEDY, ONE // 2)
+    await vault.acts(Mode.GREEDY, left)
     await market.settle(order, *market.agent_steps(FAIR))
     assert await vault.shares() == 2 * ONE
     assert await vault.shares(market.world.at.delta) == 0
