@@ -176,6 +176,20 @@ async def test_an_owner_with_too_little(world: World, market: Market) -> None:
     assert await market.refused_settlement(order, *steps) == f"PullFailed(token 0x{world.weth.hex()})"
 
 
+async def test_all_that_permit2_can_count_is_taken_by_it(world: World, market: Market) -> None:
+    most = (1 << 160) - 1
+    order = msgspec.structs.replace(await seller(world), src_amount=most, permit=permit2.ALLOWED)
+    await world.mint(world.usdc, world.user, most)
+    await world.approve(world.user, world.usdc, world.permit2)
+    await world.send(
+        world.user, world.permit2, permit2.allow(world.usdc, world.at.delta, most, order.deadline)
+    )
+    settled = await market.settle(
+        order, market.to_agent(most, world.usdc), market.from_agent(1_000 * ONE, world.dai)
+    )
+    assert settled.event.spent == most
+
+
 async def test_an_amount_that_permit2_cannot_take_is_refused(world: World, market: Market) -> None:
     """Permit2 counts in 160 bits: of 2^160 more it would take none of it, and all would count as spent."""
     order = await seller(world)
