@@ -2,7 +2,7 @@
 
     permit, bytes     calls to the chain                            amount that may be taken
     none              allowance                                     the allowance
-    224, 256          a trial of the permit, nonces, allowance      the greater of grant and allowance
+    224, 256          trials of the permit, the allowance           the greater of grant and allowance
     1, of Permit2     Permit2's allowance, the token's for Permit2  the smaller one
     192, of Permit2   the same, and a trial of the permit           the greater of grant and allowance
     96, of Permit2    a trial of the transfer, the allowance        the whole amount, or 0
@@ -107,9 +107,7 @@ def taking_calls(taking: Taking) -> dict[str, EthCall]:
     form = permit_form(taking.permit)
     if form not in _PERMIT2_FORMS:
         calls = {"allowance": EthCall(token, allowance(owner, spender))}
-        return (
-            calls if form is PermitForm.NONE else calls | permit_calls(taking.permit, token, owner, spender)
-        )
+        return calls if form is PermitForm.NONE else calls | permit_calls(taking.permit, token, spender)
     calls = {"allowance for Permit2": EthCall(token, allowance(owner, taking.permit2))}
     if form is PermitForm.PERMIT2_TRANSFER:
         data = _transfer(taking)
