@@ -345,7 +345,7 @@ def signing_list(contract: TradingContract) -> list[Decorator]:
 
 
 permit_option = click.option(
-    "--permit", is_flag=True, help="Sign an EIP-2612 permit in place of an approval."
+    "--permit", is_flag=True, help="Sign a permit, as the token takes it, in place of an approval."
 )
 approve_max_option = click.option(
     "--approve-max", is_flag=True, help="Approve any amount, not just this amount."

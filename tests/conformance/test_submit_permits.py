@@ -10,7 +10,10 @@ import pytest
 from cambist.codecs.contracts import calldata
 from cambist.codecs.contracts.abi import uint_word
 from cambist.codecs.eip712_orders.delta import DeltaOrder
+from cambist.config.errors import ChainError
 from cambist.crypto.secp256k1 import SigningKey
+from cambist.engine.trader.client.allowing import Allowing, MissingAllowance
+from cambist.engine.trader.client.trader import Trader
 from support.chain.world import HOUR_S, MOST, NATIVE, ONE, USDC, World
 from support.contracts import permit2
 from support.contracts.permits import dai_permit, eip2612_permit, shown, token_domain
@@ -38,6 +41,18 @@ async def a_sale(front: OrderFront, **changed: Any) -> DeltaOrder:
     ends = {"src_token": world.usdc, "dest_token": world.dai, "src_amount": SRC, "dest_amount": 990 * ONE}
     order: DeltaOrder = await front.a_sale(**ends | {"expected_amount": 0} | changed)
     return order
+
+
+async def of_odd(front: OrderFront) -> tuple[DeltaOrder, bytes]:
+    """A sale of the odd token, and the permit for it as the client signs it."""
+    world = front.world
+    await world.mint(front.odd, world.user, SRC)
+    order = await a_sale(front, src_token=front.odd)
+    trader = Trader(
+        chain=world.chain, key=world.user, wall_s=lambda: 0, tell=lambda _: None, allowing=Allowing.PERMIT
+    )
+    missing = MissingAllowance(front.odd, world.at.delta, SRC, 0)
+    return order, await trader.permit(missing, order.deadline)
 
 
 def domain2(world: World) -> bytes:
@@ -185,12 +200,11 @@ async def test_a_permit_that_was_shown_already_counts_by_its_allowance(front: Or
     await front.submitted(order)
 
 
-async def test_a_permit_takes_the_place_of_a_larger_approval(front: OrderFront) -> None:
-    """As in the contract, the last permit sets the allowance."""
+async def test_a_permit_takes_no_larger_approval_away(front: OrderFront) -> None:
+    """As in the contract, which shows no permit that grants no more than the allowance."""
     world = front.world
     await world.approve(world.user, world.usdc, world.at.delta, MOST)
-    order = await with_permit(front, eip2612, await a_sale(front), amount=SRC - 1)
-    assert (await front.fault(order))[:2] == REFUSED
+    await front.submitted(await with_permit(front, eip2612, await a_sale(front), amount=SRC - 1))
 
 
 @pytest.mark.parametrize("form", FORMS)
@@ -212,6 +226,34 @@ async def test_a_token_that_takes_no_permits(front: OrderFront) -> None:
     refusal = await front.fault(msgspec.structs.replace(order, permit=permit))
     assert refusal[:2] == REFUSED
     assert "the permit is refused: the token takes none" in refusal[2]
+
+
+@pytest.mark.parametrize(
+    "kind",
+    ["DevTokenPermitsAll", "DevTokenSalted", "DevTokenUnversioned", "DevTokenRenamed", "DevTokenOwnNonces"],
+)
+async def test_a_permit_that_is_not_eip2612_to_the_letter(tmp_path: Path, kind: str) -> None:
+    """As the client signs it; a bit of its signature is another in the second."""
+    async with an_order_front(tmp_path, odd=kind) as front:
+        order, permit = await of_odd(front)
+        forged = permit[:-1] + bytes([permit[-1] ^ 1])
+        refusal = await front.fault(msgspec.structs.replace(order, permit=forged))
+        assert refusal[:2] == REFUSED
+        await front.submitted(msgspec.structs.replace(order, permit=permit))
+
+
+async def test_a_token_that_accepts_any_permit_takes_none(tmp_path: Path) -> None:
+    """As wrapped native tokens, whose fallback answers every call."""
+    async with an_order_front(tmp_path, odd="DevTokenDeaf") as front:
+        with pytest.raises(ChainError, match="the token takes none"):
+            await of_odd(front)
+        world = front.world
+        order = await a_sale(front, src_token=front.odd)
+        domain = token_domain("ODD", world.chain.chain_id, front.odd)
+        permit = eip2612_permit(domain, world.user, world.at.delta, SRC, nonce=0, deadline=order.deadline)
+        refusal = await front.fault(msgspec.structs.replace(order, permit=permit))
+        assert refusal[:2] == REFUSED
+        assert "the permit is refused: the token takes none" in refusal[2]
 
 
 # --- Where there may be none, or has to be one ----------------------------------------------------------

@@ -83,6 +83,17 @@ async def test_a_permit_that_somebody_showed_first_still_counts(
     assert (await market.settle(order, *deliver(market))).event.spent == SRC
 
 
+async def test_a_permit_for_no_more_than_the_allowance_leaves_the_allowance(
+    world: World, market: Market
+) -> None:
+    order = await seller(world)
+    order = msgspec.structs.replace(order, permit=await BY_LENGTH[224](world, order))
+    await world.approve(world.user, world.usdc, world.at.delta, MOST)
+    await market.settle(order, *deliver(market, 2), amount=SRC // 2)
+    await market.settle(order, *deliver(market, 2), amount=SRC // 2)
+    assert await world.ask(world.usdc, calldata.allowance(world.user.address, world.at.delta)) == MOST
+
+
 @pytest.mark.parametrize("length", [96, 192, 224, 256])
 async def test_a_permit_that_was_not_signed_so_does_not_count(
     world: World, market: Market, length: int

@@ -95,6 +95,31 @@ async def test_one_sides_permit_is_enough_where_the_other_allows(world: World) -
     assert await nonces(world) == [1, 0]
 
 
+async def test_permits_for_no_more_than_the_allowances_leave_both(world: World) -> None:
+    order = await an_order(world)
+    signing = await Signing.of(world)
+    info = world.info(
+        order,
+        permit_taker_asset=signing.eip2612(world.taker, world.dai, order.taker_amount),
+        permit_maker_asset=signing.eip2612(world.maker, world.usdc, order.maker_amount),
+    )
+    await world.approve(world.taker, world.dai, world.at.rfq, MOST)
+    await world.approve(world.maker, world.usdc, world.at.rfq, MOST)
+    before = await world.chain.snapshot()
+    for data in (
+        calldata.partial_fill_order_with_target_permit(info, world.taker.address),
+        calldata.batch_fill_order_with_target([info], world.taker.address),
+        calldata.try_batch_fill_taker_amount([info], order.taker_amount, world.taker.address),
+        calldata.try_batch_fill_maker_amount([info], order.maker_amount, world.taker.address),
+    ):
+        assert rfq_events(world, await world.send(world.taker, world.at.rfq, data)) == [filled(world, order)]
+        for token, owner in ((world.dai, world.taker), (world.usdc, world.maker)):
+            assert await world.ask(token, calldata.allowance(owner.address, world.at.rfq)) == MOST
+        assert await nonces(world) == [0, 0]
+        await world.chain.restore(before)
+        before = await world.chain.snapshot()
+
+
 async def test_a_permit_that_a_stranger_showed_first_still_serves(world: World) -> None:
     order = await an_order(world)
     signing = await Signing.of(world)

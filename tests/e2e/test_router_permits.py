@@ -2,6 +2,8 @@
 
 import msgspec
 
+from cambist.codecs.contracts import calldata
+from cambist.codecs.contracts.abi import address_word, selector
 from cambist.codecs.contracts.router_calldata import RouterSwap
 from cambist.crypto.secp256k1 import SigningKey
 from support.chain.world import MOST, ONE, USDC, World
@@ -39,10 +41,10 @@ def _eip2612(venue: Venue, value: int = SOLD, deadline: int = 0, nonce: int = 0)
     return eip2612_permit(domain, world.user, world.at.router, value, nonce=nonce, deadline=deadline)
 
 
-def _dai(venue: Venue) -> bytes:
+def _dai(venue: Venue, *, allowed: bool = True) -> bytes:
     world = venue.world
     domain = token_domain("USDC", world.chain.chain_id, world.usdc)
-    return dai_permit(domain, world.user, world.at.router, nonce=0, expiry=venue.deadline)
+    return dai_permit(domain, world.user, world.at.router, nonce=0, expiry=venue.deadline, allowed=allowed)
 
 
 def _transfer(
@@ -83,6 +85,11 @@ def _allowance(venue: Venue, nonce: int = 0) -> bytes:
 
 def _with(swap: RouterSwap, permit: bytes) -> RouterSwap:
     return msgspec.structs.replace(swap, permit=permit)
+
+
+async def _allowed(world: World) -> int:
+    """What the Router may take of the user's USDC."""
+    return await world.ask(world.usdc, calldata.allowance(world.user.address, world.at.router))
 
 
 async def _sold(venue: Venue, swap: RouterSwap) -> None:
@@ -192,6 +199,55 @@ async def test_permits_of_other_lengths_are_refused_even_with_an_allowance(world
     await world.approve(world.user, world.usdc, world.at.router, MOST)
     for length in (2, 32, 95, 97, 223, 225, 257):
         assert await venue.refused_sale(_with(swap, bytes(length))) == "TRANSFER_FROM_FAILED"
+
+
+async def test_a_permit_for_no_more_than_the_allowance_leaves_the_allowance(world: World) -> None:
+    """As OpenZeppelin's ERC20Permit has it, a permit sets the allowance; an unlimited one stays unlimited."""
+    venue, swap = await _a_usdc_sale(world)
+    (hop,) = swap.hops
+    bought = msgspec.structs.replace(swap, hops=(msgspec.structs.replace(hop, maker_amount=ONE),))
+    snapshot = await world.chain.snapshot()
+    for allowed, left in ((MOST, MOST), (2 * SOLD, SOLD), (SOLD, 0)):
+        for trade, whole in ((venue.sell, swap), (venue.buy, bought)):
+            await world.approve(world.user, world.usdc, world.at.router, allowed)
+            done = await trade(_with(whole, _eip2612(venue)))
+            assert done.event.spent == SOLD
+            assert await _allowed(world) == left
+            await world.chain.restore(snapshot)
+            snapshot = await world.chain.snapshot()
+
+
+async def test_a_dai_permit_that_forbids_leaves_the_allowance(world: World) -> None:
+    venue, swap = await _a_usdc_sale(world)
+    forbids = _dai(venue, allowed=False)
+    await world.approve(world.user, world.usdc, world.at.router, SOLD - 1)
+    assert await venue.refused_sale(_with(swap, forbids)) == "TRANSFER_FROM_FAILED"
+    await world.approve(world.user, world.usdc, world.at.router, MOST)
+    await _sold(venue, _with(swap, forbids))
+    assert await _allowed(world) == MOST
+
+
+async def test_a_permit2_allowance_for_no_more_than_there_is_leaves_the_allowance(world: World) -> None:
+    venue, swap = await _a_usdc_sale(world)
+    await world.approve(world.user, world.usdc, world.permit2)
+    permit2_most = (1 << 160) - 1
+    await world.send(
+        world.user, world.permit2, allow(world.usdc, world.at.router, permit2_most, venue.deadline)
+    )
+    await _sold(venue, _with(swap, _allowance(venue)))
+    question = selector("allowance(address,address,address)") + b"".join(
+        address_word(account) for account in (world.user.address, world.usdc, world.at.router)
+    )
+    assert await world.ask(world.permit2, question) == permit2_most
+
+
+async def test_a_permit2_allowance_counts_where_the_present_one_has_ended(world: World) -> None:
+    venue, swap = await _a_usdc_sale(world)
+    await world.approve(world.user, world.usdc, world.permit2)
+    ended = allow(world.usdc, world.at.router, (1 << 160) - 1, await world.now_s() + 10)
+    await world.send(world.user, world.permit2, ended)
+    await world.pass_time(11)
+    await _sold(venue, _with(swap, _allowance(venue)))
 
 
 async def test_a_permit_serves_a_purchase(world: World) -> None:

@@ -80,6 +80,28 @@ async def test_a_permit_takes_the_place_of_an_approval(story: Story, permit: Per
         assert "the permit is refused" in details
 
 
+async def test_an_exact_permit_leaves_an_unlimited_approval(story: Story) -> None:
+    world = story.world
+    await story.allow("USDC", MOST)
+    route = await story.prices("SELL", "USDC", "WETH", SOLD)
+    deadline = await world.now_s() + 120
+    raw = await eip2612(world, deadline)
+    moved = await story.swap(route, permit=f"0x{raw.hex()}", deadline=deadline)
+    assert moved["user", "USDC"] == -SOLD
+    assert await world.ask(world.usdc, allowance(world.user.address, world.at.router)) == MOST
+
+
+async def test_a_permit_for_less_counts_beside_an_approval_that_covers_the_swap(story: Story) -> None:
+    world = story.world
+    await story.allow("USDC", 2 * SOLD)
+    route = await story.prices("SELL", "USDC", "WETH", SOLD)
+    domain = token_domain("USDC", CHAIN_ID, world.usdc)
+    deadline = await world.now_s() + 120
+    raw = eip2612_permit(domain, world.user, world.at.router, 1, nonce=0, deadline=deadline)
+    await story.swap(route, permit=f"0x{raw.hex()}", deadline=deadline)
+    assert await world.ask(world.usdc, allowance(world.user.address, world.at.router)) == SOLD
+
+
 async def test_a_dai_permit_serves_a_purchase(story: Story) -> None:
     world = story.world
     deadline = await world.now_s() + 120

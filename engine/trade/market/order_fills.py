@@ -51,7 +51,7 @@ from ....crypto.addresses import to_checksum
 from ....crypto.eip1271 import is_magic_answer, is_valid_signature_calldata
 from ...chain.port import EthCall
 from ..routing.firm.legs import Exchanged, bought_of, sold_to
-from ..served.token_permits import granted, permit_calls
+from ..served.token_permits import PERMIT_TRIALS, granted, permit_calls
 from .signed_orders import OrderSwap, SignedOrder
 from .ticket import Basis
 
@@ -164,7 +164,7 @@ def order_calls(rfq: bytes, orders: Sequence[SignedOrder]) -> dict[AnswerKey, Et
             data = is_valid_signature_calldata(digest32, signed.signature.kept)
             calls["signature", digest32] = EthCall(order.maker, data, rfq, gas_max=VENUE_SIGNATURE_GAS_MAX)
         if signed.permit:
-            tried = permit_calls(signed.permit, order.maker_asset, order.maker, rfq)
+            tried = permit_calls(signed.permit, order.maker_asset, rfq)
             calls |= {(name, digest32): call for name, call in tried.items()}
     return calls
 
@@ -292,9 +292,7 @@ def _check_signature(signed: SignedOrder, answers: FillAnswers) -> None:
 def _permitted(signed: SignedOrder, answers: FillAnswers) -> int | None:
     if not signed.permit:
         return None
-    amount = granted(
-        signed.permit, {name: answers[name, signed.digest32] for name in ("permit", "nonces")}
-    ).amount
+    amount = granted(signed.permit, {name: answers[name, signed.digest32] for name in PERMIT_TRIALS}).amount
     allowed = _number(answers, "allowance", signed.order.maker)
     return amount if amount is not None and amount > allowed else None
 

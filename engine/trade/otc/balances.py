@@ -39,9 +39,7 @@ from ....codecs.messages.vocabulary import OtcState
 from ...chain.holdings import Holding
 from ...chain.port import EthCall
 from ...store.rows import OtcOrderRow, amount_of
-from ..served.token_permits import granted, is_over, permit_calls
-
-_NAMES = ("permit", "nonces")
+from ..served.token_permits import PERMIT_TRIALS, granted, is_over, permit_calls
 
 
 def is_wanted(permit: bytes | None, remaining: int, holding: Holding | None, now_s: int) -> bool:
@@ -58,7 +56,7 @@ def is_wanted(permit: bytes | None, remaining: int, holding: Holding | None, now
     return holding.allowance < remaining and not is_over(permit, now_s)
 
 
-def trial_calls(permits: Sequence[bytes], token: bytes, maker: bytes, rfq: bytes) -> list[EthCall]:
+def trial_calls(permits: Sequence[bytes], token: bytes, rfq: bytes) -> list[EthCall]:
     """Build the calls that try a maker's permits for a token, to find the amount that each permit grants.
 
     Args:
@@ -67,8 +65,8 @@ def trial_calls(permits: Sequence[bytes], token: bytes, maker: bytes, rfq: bytes
     """
     calls: list[EthCall] = []
     for permit in permits:
-        found = permit_calls(permit, token, maker, rfq)
-        calls += [found[name] for name in _NAMES]
+        found = permit_calls(permit, token, rfq)
+        calls += [found[name] for name in PERMIT_TRIALS]
     return calls
 
 
@@ -80,8 +78,8 @@ def trial_results(permits: Sequence[bytes], answers: Sequence[bytes | Exception]
     """
     found = {}
     for at, permit in enumerate(permits):
-        some = answers[at * len(_NAMES) : (at + 1) * len(_NAMES)]
-        found[permit] = granted(permit, dict(zip(_NAMES, some, strict=True))).amount or 0
+        some = answers[at * len(PERMIT_TRIALS) : (at + 1) * len(PERMIT_TRIALS)]
+        found[permit] = granted(permit, dict(zip(PERMIT_TRIALS, some, strict=True))).amount or 0
     return found
 
 

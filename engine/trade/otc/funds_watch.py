@@ -317,7 +317,7 @@ class OtcFundsWatch(AccountsWatch[OtcAccount, _FollowedOtc]):
         permits = list(dict.fromkeys(wanted.values()))[:VENUE_FUNDS_ORDERS_MAX]
         if not permits:
             return {}
-        answers = await self._chain.call_many(trial_calls(permits, *account, self._rfq), top.hash)
+        answers = await self._chain.call_many(trial_calls(permits, account[0], self._rfq), top.hash)
         amounts = trial_results(permits, answers)
         return {order_hash: amounts.get(permit, 0) for order_hash, permit in wanted.items()}
 

@@ -87,7 +87,7 @@ def submission_calls(terms: OtcTerms, rfq: bytes) -> dict[str, EthCall]:
     if signing is not None:
         calls["signature"] = signing
     if terms.permit:
-        calls |= permit_calls(terms.permit, order.maker_asset, order.maker, rfq)
+        calls |= permit_calls(terms.permit, order.maker_asset, rfq)
     return calls
 
 

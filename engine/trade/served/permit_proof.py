@@ -2,17 +2,20 @@
 
     permit, bytes     calls to the chain                            amount that may be taken
     none              allowance                                     the allowance
-    224, 256          a trial of the permit, nonces, allowance      the permit's grant; refused: the allowance
+    224, 256          trials of the permit, the allowance           the greater of grant and allowance
     1, of Permit2     Permit2's allowance, the token's for Permit2  the smaller one
-    192, of Permit2   the same, and a trial of the permit           the permit's grant; refused: the allowance
+    192, of Permit2   the same, and a trial of the permit           the greater of grant and allowance
     96, of Permit2    a trial of the transfer, the allowance        the whole amount, or 0
 
 A token refuses a permit that was used before, although the allowance from that permit is set. A refusal
-therefore counts only if the allowance is too small, as in the contract (contracts/lib/Permits.sol).
+therefore counts only if the allowance is too small. Nor does a permit take an allowance away: the contract
+submits none that grants no more than the allowance (contracts/lib/Permits.sol).
 
 Source: interop.md 2 (`permit` by byte length); spec 1.3.8 to 1.3.13, 1.25.34.
 Choice: A permit names owner and spender and stays within Permit2's bounds of amount and time; else it is 400
     before the chain is asked.
+Choice: A permit never lowers an allowance: of the grant of a permit and the present allowance the greater
+    counts.
 Choice: The length alone tells the form of a permit for Delta or the Router; a length of no form is refused.
     The spender of a permit is the contract that uses the permit. A permit beside `limitAmount`, or on a limit
     order or TWAP, is refused.
@@ -104,9 +107,7 @@ def taking_calls(taking: Taking) -> dict[str, EthCall]:
     form = permit_form(taking.permit)
     if form not in _PERMIT2_FORMS:
         calls = {"allowance": EthCall(token, allowance(owner, spender))}
-        return (
-            calls if form is PermitForm.NONE else calls | permit_calls(taking.permit, token, owner, spender)
-        )
+        return calls if form is PermitForm.NONE else calls | permit_calls(taking.permit, token, spender)
     calls = {"allowance for Permit2": EthCall(token, allowance(owner, taking.permit2))}
     if form is PermitForm.PERMIT2_TRANSFER:
         data = _transfer(taking)
@@ -179,28 +180,28 @@ def _by_token(taking: Taking, form: PermitForm, answers: Answers) -> _Granted:
     if form is PermitForm.NONE:
         return _Granted(allowed, "")
     found = granted(taking.permit, answers)
-    return _Granted(allowed if found.amount is None else found.amount, found.reason)
+    return _Granted(max(allowed, found.amount or 0), found.reason)
 
 
 def _at_permit2(taking: Taking, answers: Answers, now_s: int) -> _Granted:
     """Compute the amount that Permit2 lets the spender take after the permit, if any, is applied."""
-    refused = ""
-    if permit_form(taking.permit) is PermitForm.PERMIT2_ALLOWANCE:
-        refused = refusal(answers["permit"])
-        if not refused:
-            amount, expiration = word_of(taking.permit, 0), word_of(taking.permit, 1) or now_s
-            return _within(amount, expiration, now_s, "")
-        refused = f"the permit is refused: {refused}"
     answer = answers["allowance at Permit2"]
     if isinstance(answer, Exception) or len(answer) < 2 * WORD_BYTES:
         raise ServiceUnavailable("Permit2 does not return its allowance")
-    return _within(word_of(answer, 0), word_of(answer, 1), now_s, refused)
+    there = _within(word_of(answer, 0), word_of(answer, 1), now_s)
+    if permit_form(taking.permit) is not PermitForm.PERMIT2_ALLOWANCE:
+        return there
+    refused = refusal(answers["permit"])
+    if refused:
+        return _Granted(there.amount, f"the permit is refused: {refused}")
+    amount, expiration = word_of(taking.permit, 0), word_of(taking.permit, 1) or now_s
+    return max(_within(amount, expiration, now_s), there, key=lambda found: found.amount)
 
 
-def _within(amount: int, expiration: int, now_s: int, reason: str) -> _Granted:
+def _within(amount: int, expiration: int, now_s: int) -> _Granted:
     if expiration < now_s:
-        return _Granted(0, reason or f"the allowance at Permit2 has expired at {expiration}")
-    return _Granted(amount, reason)
+        return _Granted(0, f"the allowance at Permit2 has expired at {expiration}")
+    return _Granted(amount, "")
 
 
 def _transfer(taking: Taking) -> bytes:

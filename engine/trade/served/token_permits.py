@@ -1,23 +1,26 @@
 """Checks of permits that a contract submits to the token itself, in EIP-2612 or DAI form. Pure.
 
     check_named     refuse a permit that names another owner or spender
-    permit_calls    build calls to the token: a trial of the permit, and whether the token takes permits
+    permit_calls    build calls to the token: a trial of the permit, and one of the same permit, forged
     granted         compute from the answers the amount that the spender may take by the permit
     is_over         whether the permit's own deadline has passed, so that the token would refuse it
 
     EIP-2612  224 bytes   owner, spender, value, deadline, v, r, s
     DAI       256 bytes   holder, spender, nonce, expiry (0 never), allowed, v, r, s
 
+The trial alone tells whether a token takes a permit: domains have other members than those of EIP-2612,
+functions for nonces other names.
+
 Source: interop.md 1 and 2; contracts/lib/Permits.sol.
-Choice: A token without `nonces(owner)` takes no permits of its own: wrapped native tokens and others answer
-    any call and do nothing.
+Choice: A token that accepts a permit with a forged signature takes no permits of its own: wrapped native
+    tokens and others answer any call and do nothing.
 """
 
 from collections.abc import Mapping
 
 from msgspec import Struct
 
-from ....codecs.contracts.abi import WORD_BYTES, address_word, selector
+from ....codecs.contracts.abi import WORD_BYTES, selector
 from ....codecs.contracts.permit import PermitForm
 from ....config.errors import InvalidInput, Reverted
 from ....config.limits import UINT256_MAX, VENUE_PERMIT_GAS_MAX
@@ -29,7 +32,8 @@ Answers = Mapping[str, bytes | Exception]
 
 _EIP2612 = selector("permit(address,address,uint256,uint256,uint8,bytes32,bytes32)")
 _DAI = selector("permit(address,address,uint256,uint256,bool,uint8,bytes32,bytes32)")
-_NONCES = selector("nonces(address)")
+PERMIT_TRIALS = ("permit", "forged")
+"""Names of the calls of `permit_calls`, in order."""
 
 
 class Granted(Struct, frozen=True):
@@ -63,21 +67,27 @@ def check_named(permit: bytes, owner: bytes, spender: bytes, whose: str, field: 
             )
 
 
-def permit_calls(permit: bytes, token: bytes, owner: bytes, spender: bytes) -> dict[str, EthCall]:
-    """Build the calls whose answers `granted` needs, by name: a trial of the permit, the owner's nonce."""
-    shown = (_EIP2612 if _is_eip2612(permit) else _DAI) + permit
+def permit_calls(permit: bytes, token: bytes, spender: bytes) -> dict[str, EthCall]:
+    """Build the calls whose answers `granted` needs, by name: a trial of the permit, and of a forged one.
+
+    The forged permit differs by a bit of its signature.
+    """
+    forged = permit[:-1] + bytes([permit[-1] ^ 1])
+    name = _EIP2612 if _is_eip2612(permit) else _DAI
     return {
-        "permit": EthCall(token, shown, spender, gas_max=VENUE_PERMIT_GAS_MAX),
-        "nonces": EthCall(token, _NONCES + address_word(owner)),
+        trial: EthCall(token, name + shown, spender, gas_max=VENUE_PERMIT_GAS_MAX)
+        for trial, shown in zip(PERMIT_TRIALS, (permit, forged), strict=True)
     }
 
 
 def granted(permit: bytes, answers: Answers) -> Granted:
     """Compute from the answers to the calls of `permit_calls` the raw units that the spender may take."""
-    nonces = answers["nonces"]
-    if isinstance(nonces, Exception) or len(nonces) < WORD_BYTES:
-        return Granted(None, "the permit is refused: the token takes none")
-    refused = refusal(answers["permit"])
+    tried = answers["permit"]
+    refused = refusal(tried)
+    if isinstance(tried, Reverted) and not tried.reason:  # as a contract without such a function does
+        refused = "the token takes none, or refuses this one without a reason"
+    elif not refused and not refusal(answers["forged"]):
+        refused = "the token takes none"
     if refused:
         return Granted(None, f"the permit is refused: {refused}")
     if _is_eip2612(permit):

@@ -21,7 +21,16 @@ from ...chain.port import Chain, EthCall, Receipt
 from ...chain.transact import send_step
 from .allowing import Allowing, MissingAllowance
 from .client import VenueClient
-from .permits import permit_basis, permit_questions, sign_permit
+from .permits import (
+    FORMS,
+    PermitWish,
+    accepted,
+    is_unlimited,
+    permit_bases,
+    permit_questions,
+    sign_permit,
+    trial_calls,
+)
 
 _RANDOM_BYTES = 32
 _FALSE = bytes(32)
@@ -86,17 +95,34 @@ class Trader(Struct, frozen=True, kw_only=True):
         await self.send("approval", call, missing.token)
 
     async def permit(self, missing: MissingAllowance | None, deadline: int) -> bytes:
-        """Sign the permit, 224 bytes, that replaces a missing allowance; empty if not needed.
+        """Sign the permit, 224 or 256 bytes, that replaces a missing allowance; empty if not needed.
+
+        The token has accepted the permit in a trial. A permit of DAI's kind allows any amount; it is signed
+        only if the token takes no permit of the exact amount.
 
         Raises:
-            ChainError: the token has no EIP-2612 permits, or its signing domain is not recognised.
+            ChainError: the token has no permits, its signing domain is not recognised, or it refuses each
+                permit.
         """
         if missing is None or self.allowing is not Allowing.PERMIT:
             return b""
         self.tell("signing a permit")
-        answers = await self.chain.call_many(permit_questions(missing.token, self.key.address))
-        basis = permit_basis(answers, self.chain.chain_id, missing.token)
-        return sign_permit(basis, self.key, missing.spender, missing.amount, deadline)
+        token, spender = missing.token, missing.spender
+        questions = permit_questions(token, self.key.address)
+        told = dict(zip(questions, await self.chain.call_many([*questions.values()]), strict=True))
+        bases = permit_bases(told, self.chain.chain_id, token)
+        wish = PermitWish(token, spender, missing.amount, deadline)
+        reasons = []
+        for form in FORMS:
+            permits = [sign_permit(basis, self.key, wish, form) for basis in bases]
+            answers = await self.chain.call_many(trial_calls(permits, token, spender))
+            permit, reason = accepted(permits, answers)
+            if permit:
+                if is_unlimited(permit):
+                    self.tell("the token's permits allow any amount")
+                return permit
+            reasons.append(reason)
+        raise ChainError(f"{to_checksum(token)}: {reasons[0]}: use an approval in place of --permit")
 
     def consent(self, consent: SwapConsent, router: bytes) -> bytes:
         """Sign a consent to a Market swap, 65 bytes; it moves no tokens.

@@ -196,7 +196,7 @@ class World(msgspec.Struct):
     # --- Tokens ---------------------------------------------------------------------------------------
 
     async def new_token(self, name: str = "DevToken", symbol: str = "ODD", decimals: int = 18) -> bytes:
-        """Deploy another token, `DevToken` or `DevTokenWithoutReturn`, and return its address."""
+        """Deploy another token, `DevToken` or another of contracts/dev, and return its address."""
         words = encode(bytes_tail(symbol.encode()), bytes_tail(symbol.encode()), uint_word(decimals))
         token = await create(self.chain, self.owner, name, words, secrets.token_bytes(32), gas=DEV_GAS)
         for railed in (self.at.delta, self.at.router):

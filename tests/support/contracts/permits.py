@@ -49,14 +49,16 @@ def eip2612_permit(
     return words + _signed(domain, _EIP2612_TYPES, message, owner)
 
 
-def dai_permit(domain: bytes, holder: SigningKey, spender: bytes, *, nonce: int, expiry: int) -> bytes:
-    """256 bytes: `spender` may take everything."""
+def dai_permit(
+    domain: bytes, holder: SigningKey, spender: bytes, *, nonce: int, expiry: int, allowed: bool = True
+) -> bytes:
+    """256 bytes: `spender` may take everything, or nothing."""
     message = {
         "holder": to_checksum(holder.address), "spender": to_checksum(spender), "nonce": nonce,
-        "expiry": expiry, "allowed": True,
+        "expiry": expiry, "allowed": allowed,
     }  # fmt: skip
     words = address_word(holder.address) + address_word(spender) + uint_word(nonce) + uint_word(expiry)
-    return words + uint_word(1) + _signed(domain, _DAI_TYPES, message, holder)
+    return words + uint_word(allowed) + _signed(domain, _DAI_TYPES, message, holder)
 
 
 def shown(permit: bytes) -> bytes:

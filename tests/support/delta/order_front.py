@@ -159,6 +159,7 @@ async def an_order_front(
     chain: Any = None,
     tier: RateTier = GENEROUS,
     now_ms: Callable[[], int] | None = None,
+    odd: str = "DevToken",
 ) -> AsyncIterator[OrderFront]:
     """The server, on a world that has its money.
 
@@ -166,16 +167,17 @@ async def an_order_front(
         chain: makes another chain of the world's, which the venue asks.
         tier: of callers; what stands behind 127.0.0.1 is named by X-Forwarded-For.
         now_ms: the clock of the server, where it is not the wall's.
+        odd: the contract of the token that takes permits only.
     """
     world = await _MADE.again()
-    odd = await world.new_token(symbol="ODD")
+    token = await world.new_token(odd, symbol="ODD")
     clock = WallClock()
     store_settings = parse_settings('[store]\nurl = "sqlite:orders.sqlite3"\n', {}, folder)
     async with open_store(store_settings, {}, folder, clock.now_ms, in_process=True) as store:
         leases = Leases(store, secrets.token_hex(8), life_s=10.0, now_ms=clock.now_ms)
         live = LiveOrders(store, leases)
         asked = world.chain if chain is None else chain(world.chain)
-        endpoints, admission = _endpoints(world, odd, live, store, asked, tier, strict_partner)
+        endpoints, admission = _endpoints(world, token, live, store, asked, tier, strict_partner)
         router = Router(encode_trading_error)
         router.mount(surface_of(endpoints, admission, cors_origins=(), body_bytes_max=1 << 20))
         server = Server(router, ServerSettings(), wall_ms=now_ms or clock.now_ms)
@@ -183,7 +185,7 @@ async def an_order_front(
         async with trio.open_nursery() as nursery:
             await nursery.start(leases.run)
             async with listening(server.serve) as port, client_at(port, 8) as client:
-                yield OrderFront(world, odd, live, store, client, document, admission)
+                yield OrderFront(world, token, live, store, client, document, admission)
             nursery.cancel_scope.cancel()
 
 

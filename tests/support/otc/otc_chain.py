@@ -30,7 +30,6 @@ RFQ = b"\x0f" * 20
 MOST = (1 << 256) - 1
 _LEFT = remaining_balances(BOB, [])[:4]
 _PERMIT = selector("permit(address,address,uint256,uint256,uint8,bytes32,bytes32)")
-_NONCES = selector("nonces(address)")
 
 
 class State(Struct):
@@ -189,8 +188,6 @@ class OtcChain(ScriptedChain):
             )
         if name == SELECTOR4:
             return MAGIC_VALUE4.ljust(32, b"\0") if words[0] in state.signed else Reverted("not signed")
-        if name == _NONCES:
-            return uint_word(0)
         assert name == _PERMIT
         assert call.sender == RFQ
         return b"" if call.data[4:] in state.permits else Reverted("used")

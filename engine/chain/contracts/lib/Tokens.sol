@@ -79,6 +79,18 @@ library Tokens {
         }
     }
 
+    /// The first two words of an answer; zeros where there is none.
+    function ask(address target, bytes memory data) internal view returns (uint256 first, uint256 second) {
+        assembly ("memory-safe") {
+            mstore(0, 0)
+            mstore(32, 0)
+            if staticcall(gas(), target, add(data, 32), mload(data), 0, 64) {
+                first := mload(0)
+                second := mload(32)
+            }
+        }
+    }
+
     function approve(address token, address spender, uint256 amount) internal returns (bool done) {
         (done,) = token.call(abi.encodeCall(IERC20.approve, (spender, amount)));
         if (!done) return false;

@@ -23,13 +23,15 @@ from .....codecs.contracts import calldata
 from .....codecs.contracts.calldata import OrderInfo
 from .....codecs.contracts.permit import rfq_permit_amount
 from .....codecs.eip712_orders.rfq import RfqOrder
-from .....config.errors import Reverted
+from .....config.errors import ChainError, Reverted
 from .....config.timeouts import TRADER_DEADLINE_S
+from .....crypto.addresses import to_checksum
 from ....chain.port import EthCall, Receipt
 from ....chain.transact import StepFailedError, gas_needed
 from ..allowing import Held, MissingAllowance, held
 from ..following import balance_remarks
 from ..outcome import SentOutcome, TradeVerdict, failed_outcome, mined_outcome
+from ..permits import accepted, trial_calls
 from ..terms import TradedToken
 from ..trader import Trader
 from ..trusted_contract import SigningContract
@@ -134,8 +136,8 @@ class OtcFiller:
             gives, gets: the tokens that the taker gives and gets.
 
         Raises:
-            ChainError: the maker lacks balance or allowance, the taker lacks balance, or the contract would
-                refuse the fill.
+            ChainError: the maker lacks balance or allowance, the token refuses the maker's permit, the taker
+                lacks balance, or the contract would refuse the fill.
         """
         order, contract = signed.order, self._contract
         permitted = rfq_permit_amount(signed.permit, order.maker, contract.address)
@@ -158,6 +160,9 @@ class OtcFiller:
             # This simulation is without the missing allowance, whose revert has any words of the token.
             if offer.missing is None or refusal.reason in _FINAL:
                 raise
+            # Nor has the revert the reason of a token that answers a permit without an effect.
+            if shows_permit:
+                await self._check_permit(signed)
         return offer
 
     async def rehearse(self, offer: FillOffer) -> SentOutcome:
@@ -195,6 +200,18 @@ class OtcFiller:
         return await self._proven(offer, receipt)
 
     # --- Parts ------------------------------------------------------------------------------------
+
+    async def _check_permit(self, signed: SignedOtc) -> None:
+        """Check that the token accepts the maker's permit, which the fill needs.
+
+        Raises:
+            ChainError: the token refuses the permit, or accepts any.
+        """
+        token = signed.order.maker_asset
+        calls = trial_calls([signed.permit], token, self._contract.address)
+        permit, reason = accepted([signed.permit], await self._chain.call_many(calls))
+        if not permit:
+            raise ChainError(f"{to_checksum(token)}: {reason}")
 
     def _call(self, offer: FillOffer, permit: bytes = b"") -> EthCall:
         """The call of the RFQ contract that fills the order.

@@ -23,20 +23,21 @@ def dai(allowed: int = 1, expiry: int = 0) -> bytes:
 
 
 def granted(permit: bytes, *answers: bytes | Exception) -> int:
-    assert len(trial_calls([permit], TOKEN, MAKER, RFQ)) == len(answers)
+    assert len(trial_calls([permit], TOKEN, RFQ)) == len(answers)
     return trial_results([permit], answers)[permit]
 
 
 @pytest.mark.parametrize(
     ("permit", "answers", "amount"),
     [
-        (eip2612(), (b"", uint_word(0)), 1_000),
-        (eip2612(), (Reverted("used"), uint_word(1)), 0),
+        (eip2612(), (b"", Reverted("forged")), 1_000),
+        (eip2612(), (Reverted("used"), Reverted("forged")), 0),
         (eip2612(), (b"", b""), 0),
-        (eip2612(), (b"", Reverted("")), 0),
-        (dai(), (b"", uint_word(7)), UINT256_MAX),
-        (dai(allowed=0), (b"", uint_word(7)), 0),
-        (dai(), (Reverted("used"), uint_word(8)), 0),
+        (eip2612(), (b"", uint_word(1)), 0),
+        (eip2612(), (b"", Reverted("")), 1_000),
+        (dai(), (b"", Reverted("forged")), UINT256_MAX),
+        (dai(allowed=0), (b"", Reverted("forged")), 0),
+        (dai(), (Reverted("used"), Reverted("forged")), 0),
     ],
 )
 def test_what_a_permit_grants(permit: bytes, answers: tuple[bytes | Exception, ...], amount: int) -> None:
@@ -45,14 +46,14 @@ def test_what_a_permit_grants(permit: bytes, answers: tuple[bytes | Exception, .
 
 def test_permits_are_shown_by_the_rfq_contract_with_their_own_call() -> None:
     permits = [eip2612(), dai()]
-    first, nonces, second, _ = trial_calls(permits, TOKEN, MAKER, RFQ)
+    first, forged, second, _ = trial_calls(permits, TOKEN, RFQ)
     own = selector("permit(address,address,uint256,uint256,uint8,bytes32,bytes32)")
     assert (first.to, first.sender, first.data) == (TOKEN, RFQ, own + eip2612())
-    assert (nonces.to, nonces.data) == (TOKEN, selector("nonces(address)") + address_word(MAKER))
+    assert (forged.to, forged.sender, forged.data) == (TOKEN, RFQ, own + eip2612()[:-1] + b"\1")
     dais = selector("permit(address,address,uint256,uint256,bool,uint8,bytes32,bytes32)")
     assert (second.to, second.sender, second.data) == (TOKEN, RFQ, dais + dai())
     assert first.gas_max, "a token may not use as much gas as it likes"
-    answers = (Reverted("no"), uint_word(0), b"", uint_word(7))
+    answers = (Reverted("no"), Reverted("no"), b"", Reverted("no"))
     assert trial_results(permits, answers) == {permits[0]: 0, permits[1]: UINT256_MAX}
 
 

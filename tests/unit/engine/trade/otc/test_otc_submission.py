@@ -220,7 +220,7 @@ def test_a_permit_grants_what_its_token_takes_it_for(answer: Any, granted: int, 
         (KEY.address.rjust(32, b"\0"), RFQ.rjust(32, b"\0"), uint_word(1_000), uint_word(NOW_S))
     )
     terms = terms_of(a_body(permit_maker_asset=to_hex(permit + bytes(96))))
-    told = answers(allowance=allowance, permit=answer, nonces=uint_word(0))
+    told = answers(allowance=allowance, permit=answer, forged=Reverted("forged"))
     found = answered(terms, told, without_code=(), has_code=False)
     assert found == Answered(is_signed=True, holding=Holding(10_000, allowance), permitted=granted, left=None)
     row = new_row(terms, found, Begun(), [], CHAIN_ID, NOW_MS)

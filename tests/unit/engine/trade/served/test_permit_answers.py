@@ -34,26 +34,49 @@ def judged(permit: bytes, answers: dict[str, bytes | Exception], *, has_part: bo
 def test_a_token_whose_fallback_takes_every_call_takes_no_permit() -> None:
     """As wrapped native tokens of the first kind: the permit's call succeeds, and nothing comes of it."""
     with pytest.raises(InsufficientAllowance, match="the token takes none"):
-        judged(EIP2612, {"allowance": uint_word(0), "permit": b"", "nonces": b""})
-    judged(EIP2612, {"allowance": uint_word(WHOLE), "permit": b"", "nonces": b""})
-    judged(EIP2612, {"allowance": uint_word(0), "permit": b"", "nonces": uint_word(0)})
+        judged(EIP2612, {"allowance": uint_word(0), "permit": b"", "forged": b""})
+    judged(EIP2612, {"allowance": uint_word(WHOLE), "permit": b"", "forged": b""})
+    judged(EIP2612, {"allowance": uint_word(0), "permit": b"", "forged": REVERTED})
 
 
-def test_a_dai_style_permit_may_forbid() -> None:
+def test_a_dai_style_permit_that_forbids_takes_no_allowance_away() -> None:
+    """The contract shows no permit that grants no more than the allowance."""
     words = address_word(OWNER) + address_word(DELTA) + bytes(2 * 32)
     answers: dict[str, bytes | Exception] = {
-        "allowance": uint_word(WHOLE), "permit": b"", "nonces": uint_word(0),
+        "allowance": uint_word(WHOLE), "permit": b"", "forged": REVERTED,
     }  # fmt: skip
     judged(words + uint_word(1) + bytes(3 * 32), answers)
-    with pytest.raises(InsufficientAllowance, match="by the permit, got 0"):
-        judged(words + uint_word(0) + bytes(3 * 32), answers)
+    forbids = words + uint_word(0) + bytes(3 * 32)
+    judged(forbids, answers)
+    with pytest.raises(InsufficientAllowance, match=f"by the permit, got {WHOLE - 1}"):
+        judged(forbids, answers | {"allowance": uint_word(WHOLE - 1)})
 
 
 def test_a_refused_permit_counts_only_where_the_allowance_falls_short() -> None:
-    refused: dict[str, bytes | Exception] = {"permit": REVERTED, "nonces": uint_word(0)}
+    refused: dict[str, bytes | Exception] = {"permit": REVERTED, "forged": REVERTED}
     judged(EIP2612, refused | {"allowance": uint_word(WHOLE)})
     with pytest.raises(InsufficientAllowance, match="the permit is refused: no"):
         judged(EIP2612, refused | {"allowance": uint_word(WHOLE - 1)})
+
+
+def test_the_greater_of_permit_and_allowance_counts() -> None:
+    answers: dict[str, bytes | Exception] = {"permit": b"", "forged": REVERTED}
+    for granted, allowed in ((0, WHOLE), (WHOLE - 1, WHOLE), (WHOLE, WHOLE - 1)):
+        permit = EIP2612[:64] + uint_word(granted) + EIP2612[96:]
+        judged(permit, answers | {"allowance": uint_word(allowed)})
+    less = EIP2612[:64] + uint_word(WHOLE - 2) + EIP2612[96:]
+    with pytest.raises(InsufficientAllowance, match=f"by the permit, got {WHOLE - 1}"):
+        judged(less, answers | {"allowance": uint_word(WHOLE - 1)})
+
+
+def test_the_greater_of_a_permit_at_permit2_and_a_live_allowance_there_counts() -> None:
+    permit = uint_word(WHOLE - 1) + uint_word(NOW_S + 60) + bytes(4 * 32)
+    answers: dict[str, bytes | Exception] = {"allowance for Permit2": uint_word(WHOLE), "permit": b""}
+    live = uint_word(WHOLE) + uint_word(NOW_S) + uint_word(0)
+    judged(permit, answers | {"allowance at Permit2": live})
+    ended = uint_word(WHOLE) + uint_word(NOW_S - 1) + uint_word(0)
+    with pytest.raises(InsufficientAllowance, match=f"by the permit, got {WHOLE - 1}"):
+        judged(permit, answers | {"allowance at Permit2": ended})
 
 
 def test_a_permit_of_permit2_without_an_expiration_holds_in_its_own_block() -> None:
