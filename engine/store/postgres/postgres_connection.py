@@ -36,6 +36,12 @@ not less.
 """
 
 
+_LOOKS = 3
+_SHARED = (
+    "a connection pooler in front of the server shares sessions between transactions, and the store needs "
+    "sessions of its own, for locks, settings and notices: set pool_mode = session, or name the server itself"
+)
+
 Meaning = Literal["lost", "again", "poison", "away", "bug"]
 """Consequence of a database error. lost: the connection is lost; again: a conflict, so retry; poison: one
 unit is at fault; away: the database cannot be used now; bug: this program's fault.
@@ -163,7 +169,8 @@ def open_migrated(url: str, now_ms: Callable[[], int]) -> None:
     """Check that the PostgreSQL database can be used, and apply the missing migrations.
 
     Raises:
-        ConfigError: the database cannot be reached, or its tables are not this program's.
+        ConfigError: the database cannot be reached, a pooler shares its sessions, or its tables are not this
+            program's.
     """
     driver = load_driver()
     try:
@@ -171,10 +178,33 @@ def open_migrated(url: str, now_ms: Callable[[], int]) -> None:
             if connection.info.server_version < VERSION_MIN * 10_000:
                 found = connection.info.server_version // 10_000
                 raise ConfigError("store.url", f"PostgreSQL {VERSION_MIN} or newer is needed, got {found}")
+            if _is_shared(url, connection):
+                raise ConfigError("store.url", _SHARED)
             migrate(connection, now_ms)
             _take_over(connection)
     except driver.Error as error:
         raise ConfigError("store.url", f"the database cannot be used: {reason(url, error)}") from None
+
+
+def _is_shared(url: str, connection: Connection) -> bool:
+    """Whether connections to a URL share the server's sessions, as through a pooler of transactions.
+
+    A server gives each of two connections a session of its own, for as long as it is open. A pooler gives a
+    statement the session that came back last, so that both connections get the same, or the one that came
+    back first, so that one connection gets several.
+    """
+    first = _session(connection)
+    with connect(url) as other:
+        second = _session(other)
+        # Again and again: other clients of a pooler may take the session that would have shown it.
+        seen = [(_session(connection), _session(connection), _session(other)) for _ in range(_LOOKS)]
+    return first == second or any(sessions != (first, first, second) for sessions in seen)
+
+
+def _session(connection: Connection) -> int:
+    """Return the process id of the server's session that executes a connection's statements now."""
+    ((pid,),) = connection.execute("SELECT pg_backend_pid()", prepare=False).fetchall()
+    return int(pid)
 
 
 def migrate(connection: Connection, now_ms: Callable[[], int]) -> list[str]:
