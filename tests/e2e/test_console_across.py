@@ -23,7 +23,7 @@ from support.venue.venue_processes import asked
 pytestmark = pytest.mark.seldom
 
 NEAR, FAR = 31_337, 31_338
-THERE = f"devnet · {FAR}"
+THERE = f"second devnet · {FAR}"
 OTHER = "0x" + "66" * 20
 
 
@@ -56,16 +56,16 @@ async def test_an_order_is_followed_to_its_delivery_on_the_other_chain(browser: 
     terms = report["agreement"]["terms"]
     assert terms["You pay"] == "exactly 1 WETH"
     assert terms["You receive"].startswith("at least 2,")
-    assert terms["You receive"].endswith(f" USDC, on devnet · {FAR}")
+    assert terms["You receive"].endswith(f" USDC, on second devnet · {FAR}")
     assert terms["Bridge"].split()[0] == report["bridges"][0][0]
     assert terms["Bridge’s fee"].endswith(" USDC, in these amounts already")
     assert terms["If it fails"].startswith(f"USDC is paid back to you on devnet · {NEAR}")
     assert report["said"][0].startswith("✓ 0x")
     assert report["said"][-1].startswith("✓ accepted as order ")
     assert any("bridging" in entry for entry in report["timeline"])
-    assert f"delivered on devnet · {FAR}" in report["timeline"][-1]
-    assert report["title"].endswith(f" USDC on devnet · {FAR}")
-    assert f"Delivery on devnet · {FAR}" in report["head"]
+    assert f"delivered on second devnet · {FAR}" in report["timeline"][-1]
+    assert report["title"].endswith(f" USDC on second devnet · {FAR}")
+    assert f"Delivery on second devnet · {FAR}" in report["head"]
     (record,) = orders_of(up, report["owner"])
     assert (record["status"], record["output"]["chainId"]) == ("COMPLETED", FAR)
     assert report["faults"] == []
@@ -74,14 +74,14 @@ async def test_an_order_is_followed_to_its_delivery_on_the_other_chain(browser: 
 
 async def test_a_purchase_arrives_to_the_unit(browser: Browser, up: Devnet) -> None:
     report = await told(browser, up, "order", "2", "Order", "USDC", "500", "BUY", THERE)
-    assert report["agreement"]["terms"]["You receive"] == f"exactly 500 USDC, on devnet · {FAR}"
+    assert report["agreement"]["terms"]["You receive"] == f"exactly 500 USDC, on second devnet · {FAR}"
     assert report["agreement"]["terms"]["You pay"].startswith("at most 0.")
 
 
 async def test_slices_of_a_twap_cross_one_by_one(browser: Browser, up: Devnet) -> None:
     report = await told(browser, up, "order", "3", "TWAP", "USDC", "2", "SELL", THERE)
     assert report["agreement"]["terms"]["You pay"] == "exactly 2 WETH in 2 slices"
-    assert f"for each slice, on devnet · {FAR}" in report["agreement"]["terms"]["You receive"]
+    assert f"for each slice, on second devnet · {FAR}" in report["agreement"]["terms"]["You receive"]
 
 
 @pytest.mark.parametrize(
@@ -206,7 +206,7 @@ async def test_waits_of_a_bridge_are_told_in_whole_tokens(
     report = await told(browser, up, "record", "order-bridge", record["id"], json.dumps(changes), reasons)
     assert report["badge"] == status.lower()
     assert report["reasons"] == [shown]
-    assert report["head"]["Bridge"] == f"Across, to devnet · {FAR}"
+    assert report["head"]["Bridge"] == f"Across, to second devnet · {FAR}"
     assert report["head"]["There"] == "USDC is swapped for USDC"
     assert report["head"]["Paid back"].startswith(f"2,500 USDC on devnet · {NEAR} by 0x77")
     assert report["faults"] == []
