@@ -118,7 +118,8 @@ def _order_of(answer: Response) -> FirmOrder:
         raise FirmFailure(FirmFault.INVALID, error.detail) from None
     if isinstance(decoded.order, FirmOrder):
         return decoded.order
-    if decoded.order is UNSET and not decoded.error:
+    # An empty array stands for an empty object in PHP, and for anything elsewhere: it blacklists nobody.
+    if decoded.order is UNSET and not decoded.error and answer.body.lstrip().startswith(b"{"):
         raise FirmFailure(FirmFault.BLACKLISTED)
     raise FirmFailure(
         FirmFault.REFUSED, f"no order: {excerpt(decoded.error or decoded.message or 'no reason')}"

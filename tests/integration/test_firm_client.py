@@ -178,10 +178,13 @@ async def closing(caller: Caller) -> None:
         (200, b"{}", FirmFault.BLACKLISTED, "blacklisted"),
         (299, b"{}", FirmFault.BLACKLISTED, "blacklisted"),
         (200, b'{"message":"no"}', FirmFault.BLACKLISTED, "blacklisted"),
-        (200, b'{"order":null}', FirmFault.INVALID, "order"),
+        (200, b'{"order":null}', FirmFault.REFUSED, "no order: 'no reason'"),
+        (200, b'{"order":null,"message":"no stock"}', FirmFault.REFUSED, "no order: 'no stock'"),
+        (200, b'{"error":"no stock"}', FirmFault.REFUSED, "no order: 'no stock'"),
         (200, b'{"order":{}}', FirmFault.INVALID, "nonceAndMeta: missing"),
-        (200, b"", FirmFault.INVALID, "invalid"),
-        (200, b"[]", FirmFault.INVALID, "invalid"),
+        (200, b"", FirmFault.REFUSED, "status 200 without an error text"),
+        (204, b"", FirmFault.REFUSED, "status 204 without an error text"),
+        (200, b"[]", FirmFault.REFUSED, "no order: 'no reason'"),
         (200, b" " * (MAKER_FIRM_ANSWER_BYTES_MAX + 1), FirmFault.UNAVAILABLE, "unavailable"),
     ],
 )
@@ -191,7 +194,7 @@ async def test_what_an_answer_means(status: int, body: bytes, fault: FirmFault, 
         assert told.fault is fault
         assert words in told.detail
         assert "127.0.0.1" not in told.detail
-        assert len(told.detail) < 300
+        assert len(told.detail) < 400
 
 
 async def test_an_answer_that_does_not_come_is_late_and_its_connection_dropped() -> None:
