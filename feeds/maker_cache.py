@@ -353,9 +353,19 @@ class MakerCache:
         return dict(refused[:MAKER_REFUSALS_SHOWN_MAX])
 
     def take_refusals(self) -> dict[str, str]:
-        """Return the pairs that were refused for a new reason since the last call: pair id -> reason."""
+        """Return the pairs that were refused for a new reason since the last call: pair id -> reason.
+
+        Pairs whose refusal has passed are left out. While no token is known, all pairs have to wait.
+        """
+        if not self._tokens:
+            return {}
         taken, self._untold = self._untold, {}
-        return taken
+        return {
+            pair_id: reason
+            for pair_id, reason in taken.items()
+            if (entry := self._entries.get(pair_id)) is not None
+            and (entry.reason, entry.standing in REFUSED_STANDINGS) == (reason, True)
+        }
 
     def hidden(self, *tokens: bytes) -> frozenset[PairStanding]:
         """Return the temporary reasons why books with one of `tokens` are not routed.
