@@ -201,7 +201,7 @@ class WilfulMaker(MemoryMaker):
                 await self.cut()
             elif turn < 9 and self.sockets:
                 self._down()
-                self.say_text(random.choice(("<html>", "[]", '{"prices":7}')))
+                self.say_text(random.choice(("<html>", "[1]", '{"prices":7}')))
             elif turn < 12:
                 await trio.sleep(random.uniform(0, 15))
             elif turn < 80 and self.sockets and self.reading.down_ms is None and update:
