@@ -8,6 +8,7 @@ from cambist.codecs.http1 import Request
 from cambist.config.secret import Secret
 from cambist.config.sections.venue import ApiKey, RateTier, VenueSettings
 from cambist.engine.host.admission.admission import Admission
+from cambist.engine.host.admission.ledger import Ledger
 from cambist.engine.host.server import HttpCall, Reply
 from cambist.engine.host.server.routing import PlainHandler
 
@@ -27,7 +28,7 @@ def an_admission() -> Admission:
         api_keys={"alice": ApiKey(secret=Secret(KEY, "env:ALICE"))},
         trusted_proxies=("10.0.0.1",),
     )
-    return Admission(settings, bytes(32))
+    return Admission(settings, bytes(32), Ledger())
 
 
 def calls(client: str, **fields: bytes) -> Callable[[], HttpCall]:

@@ -4,7 +4,8 @@
          |    --unknown--> as without a key, marked in the answer; or 401
          none --> bucket of the address, of the tier `public`
 
-A second bucket of each caller bounds the number of wrong signatures that are checked (`signatures`).
+A second bucket of each caller bounds the number of wrong signatures that are checked (`signatures`). Both are
+accounts of the ledger (`ledger`), as those of everything else that callers cost the venue.
 
 The `RateLimit-*` headers of every answer, refusals included, show the tokens left in the bucket.
 
@@ -33,9 +34,8 @@ from ....config.sections.partners import ANON
 from ....config.sections.venue import RateTier, VenueSettings
 from ..server.addresses import address_share, canonical_address, network_of
 from ..server.routing import CoroutineHandler, HttpCall, PlainHandler, Reply, StreamReply, host_name
-from .buckets import Buckets
 from .keys import API_KEY_HEADER, KeyHolder, KeyRing
-from .ledger import Causer
+from .ledger import Causer, Ledger
 from .signatures import SignatureBudget, SignatureUnits
 
 ResponseHeaders = tuple[tuple[bytes, bytes], ...]
@@ -75,9 +75,9 @@ class _Tier:
 
     __slots__ = ("admitted", "buckets", "limit", "refused", "signatures")
 
-    def __init__(self, rates: RateTier) -> None:
-        self.buckets = Buckets(rates)
-        self.signatures = SignatureUnits(rates.signature_rate)
+    def __init__(self, ledger: Ledger, of_whom: str, rates: RateTier) -> None:
+        self.buckets = ledger.rated(f"requests, {of_whom}", rates)
+        self.signatures = SignatureUnits(ledger.rated(f"wrong signatures, {of_whom}", rates.signature_rate))
         self.limit = (b"ratelimit-limit", b"%d" % self.buckets.burst)
         self.admitted = 0
         self.refused = 0
@@ -115,15 +115,19 @@ class Admission:
     Args:
         settings: rate tiers, API keys and trusted proxies.
         secret32: 32 random bytes, the key of the hashes under which this process keeps the API keys.
+        ledger: ledger in which each caller's requests and wrong signatures count.
 
     Raises:
         ConfigError: an API key cannot be sent in a header, or two entries have the same key.
     """
 
-    def __init__(self, settings: VenueSettings, secret32: bytes) -> None:
+    def __init__(self, settings: VenueSettings, secret32: bytes, ledger: Ledger) -> None:
         self._ring = KeyRing(settings.api_keys, secret32)
-        self._public = _Tier(settings.rate_tiers[PUBLIC])
-        self._keyed = {name: _Tier(tier) for name, tier in settings.rate_tiers.items()}
+        self._public = _Tier(ledger, "of an address", settings.rate_tiers[PUBLIC])
+        self._keyed = {
+            name: _Tier(ledger, f"of a key of tier {name}", tier)
+            for name, tier in settings.rate_tiers.items()
+        }
         self._proxies = frozenset(canonical_address(address) for address in settings.trusted_proxies)
         self._refuses_unknown = settings.unknown_api_keys == "refuse"
         self._unknown_keys = 0

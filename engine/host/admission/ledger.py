@@ -6,6 +6,7 @@
     take(charges)   charges all accounts or, if one of them lacks room, none
     free(hold)      held amounts end, used amounts fade
     undo(hold)      the cost was not caused: held and used amounts are given back
+    rated(name)     accounts that fade at a rate of the settings: requests and wrong signatures of callers
 
 An account belongs to the causer of a cost: a key, a network, a user who has signed, or EVERYBODY together.
 `budgets` has the rule for each thing; no account is charged because a request names it.
@@ -19,6 +20,7 @@ from fractions import Fraction
 from msgspec import Struct
 
 from ....config.limits import ADMISSION_CALLERS_MAX
+from ....config.sections.venue import Rate
 from .buckets import Buckets, ExactRate
 
 EVERYBODY = ""
@@ -151,6 +153,18 @@ class Ledger:
         """Amount that an account holds of a budget without `refill_s`."""
         return self._held.get((budget.name, account), 0)
 
+    def rated(self, name: str, rate: Rate | ExactRate) -> Buckets:
+        """Return the accounts of a budget that fades at a rate; each request shows what is left of its own.
+
+        Args:
+            name: name of the budget, e.g. `requests of an address`; the same name gives the same accounts.
+            rate: size and refill of every account; the first call of a name decides.
+        """
+        buckets = self._used.get(name)
+        if buckets is None:
+            buckets = self._used[name] = Buckets(rate, callers_max=self._accounts_max)
+        return buckets
+
     def _add(self, charge: Charge, now_ms: int) -> Lack | None:
         budget = charge.budget
         if budget.refill_s:
@@ -177,5 +191,5 @@ class Ledger:
         buckets = self._used.get(budget.name)
         if buckets is None:
             rate = ExactRate(Fraction(budget.most, budget.refill_s), Fraction(budget.most))
-            buckets = self._used[budget.name] = Buckets(rate, callers_max=self._accounts_max)
+            buckets = self.rated(budget.name, rate)
         return buckets

@@ -19,7 +19,6 @@ from types import TracebackType
 from typing import Self
 
 from ....config.errors import CambistError, InvalidSignature, RateLimited, RequestError, ServiceUnavailable
-from ....config.sections.venue import Rate
 from .buckets import Buckets
 
 
@@ -28,16 +27,19 @@ class SignatureUnits:
 
     A budget counts in units: each check of a signature takes one unit, which a valid signature gives back.
 
-    Attributes:
+    Args:
         buckets: token bucket of each caller, whose tokens are the units.
+
+    Attributes:
+        buckets: as given.
         spent: number of units that wrong signatures have cost so far.
         refused: number of requests refused because the caller had too few units.
     """
 
     __slots__ = ("buckets", "refused", "spent")
 
-    def __init__(self, rate: Rate) -> None:
-        self.buckets = Buckets(rate)
+    def __init__(self, buckets: Buckets) -> None:
+        self.buckets = buckets
         self.spent = self.refused = 0
 
 

@@ -174,7 +174,7 @@ class VenueApp:
         self._retention = Retention(parts.store, days=settings.store.retention_days, now_ms=clock.now_ms)
         self._clock, self._wall_ms = clock, clock.now_ms
         self.issued = IssuedRoutes(parts.store, venue.route_life_s)
-        self.admission = Admission(venue, secrets.token_bytes(HASH_SECRET_BYTES))
+        self.admission = Admission(venue, secrets.token_bytes(HASH_SECRET_BYTES), parts.ledger)
         partners, user_places = (settings.partners, settings.tiers), venue.firm.unfilled_user_max
         market = MarketDesk(parts.chains, parts.seal, *partners, ledger=parts.ledger, user_places=user_places)
         self.quotes = Quotes(

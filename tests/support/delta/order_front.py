@@ -34,6 +34,7 @@ from cambist.crypto.addresses import to_checksum
 from cambist.crypto.hexadecimal import to_hex
 from cambist.crypto.secp256k1 import SigningKey
 from cambist.engine.host.admission.admission import Admission
+from cambist.engine.host.admission.ledger import Ledger
 from cambist.engine.host.process.clock import WallClock
 from cambist.engine.host.server import Router, Server
 from cambist.engine.store.leases import Leases
@@ -228,7 +229,7 @@ def _endpoints(
         },
         trusted_proxies=("127.0.0.1",),
     )
-    admission = Admission(venue, bytes(32))
+    admission = Admission(venue, bytes(32), Ledger())
     places: dict[int, ServedChain] = {CHAIN_ID: place, MARKET_ONLY: market_only}
     place.followed.set()
     endpoints = (

@@ -32,6 +32,7 @@ from cambist.crypto.hexadecimal import parse_hex, to_hex
 from cambist.crypto.secp256k1 import SigningKey
 from cambist.engine.chain.port import Receipt
 from cambist.engine.host.admission.admission import Admission
+from cambist.engine.host.admission.ledger import Ledger
 from cambist.engine.host.process.clock import WallClock
 from cambist.engine.host.server import Router, Server
 from cambist.engine.store.process.open_store import open_store
@@ -213,6 +214,7 @@ async def an_otc_front(
                 api_keys={"operator": ApiKey(secret=Secret(OPERATOR_KEY, "env:O"), operator=True)},
             ),
             bytes(32),
+            Ledger(),
         )
         endpoints = OtcEndpoints(
             places,

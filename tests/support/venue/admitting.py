@@ -7,6 +7,8 @@ from cambist.codecs.http1 import Request
 from cambist.config.secret import Secret
 from cambist.config.sections.venue import ApiKey, Rate, RateTier, VenueSettings
 from cambist.engine.host.admission.admission import Admission
+from cambist.engine.host.admission.buckets import Buckets
+from cambist.engine.host.admission.ledger import Ledger
 from cambist.engine.host.admission.signatures import SignatureBudget, SignatureUnits
 from cambist.engine.host.server import HttpCall
 
@@ -36,7 +38,7 @@ def a_call(
 
 def signatures(burst: float = 1_000, *, now_ms: int = NOW_MS) -> SignatureBudget:
     """Budget of the first request of a caller."""
-    return SignatureBudget(SignatureUnits(Rate(per_s=1, burst=burst)), "somebody", now_ms)
+    return SignatureBudget(SignatureUnits(Buckets(Rate(per_s=1, burst=burst))), "somebody", now_ms)
 
 
 def an_admission(
@@ -66,4 +68,4 @@ def an_admission(
         trusted_proxies=trusted_proxies,
         unknown_api_keys=unknown_api_keys,
     )
-    return Admission(settings, SECRET32)
+    return Admission(settings, SECRET32, Ledger())

@@ -13,6 +13,7 @@ from cambist.config.sections.venue import ApiKey, RateTier, VenueSettings
 from cambist.config.settings import parse_settings
 from cambist.engine.host.admission.admission import Admission, ResponseHeaders, is_local
 from cambist.engine.host.admission.keys import KeyRing
+from cambist.engine.host.admission.ledger import Ledger
 from cambist.engine.host.server import HttpCall, Reply, StreamReply
 from support.venue.admitting import ALICE_KEY, BOB_KEY, NOW_MS, SECRET32, a_call, an_admission
 
@@ -306,7 +307,7 @@ def test_the_settings_of_the_docs_are_what_they_say() -> None:
         VenueSettings().metrics_open,
     )
     assert all(venue.rate_tiers[name] == tier for name, tier in VenueSettings().rate_tiers.items())
-    admission = Admission(venue, SECRET32)
+    admission = Admission(venue, SECRET32, Ledger())
     headers = dict(admission.admit(a_call("192.0.2.1", x_api_key="issued-to-acme"), 1))
     assert headers[b"ratelimit-limit"] == b"5000"
     acme, desk = a_call(x_api_key="issued-to-acme"), a_call(x_api_key="of-the-desk")

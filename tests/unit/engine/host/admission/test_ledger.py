@@ -1,5 +1,6 @@
 """The ledger of what callers cost: all accounts or none, what is held, what fades, what is given back."""
 
+from cambist.config.sections.venue import Rate
 from cambist.engine.host.admission.ledger import Budget, Charge, Hold, Lack, Ledger
 
 NOW_MS = 1_700_000_000_000
@@ -69,6 +70,14 @@ def test_what_is_free_may_still_be_undone_and_each_end_counts_once() -> None:
     ledger.undo(hold)
     refused(ledger, Charge(FADING, "a"))
     assert ledger.held(HELD, "a") == 1
+
+
+def test_a_rated_budget_is_one_wherever_it_is_asked_for() -> None:
+    ledger, rate = Ledger(accounts_max=1), Rate(per_s=1, burst=2)
+    assert ledger.rated("requests", rate).take("a", 2, NOW_MS).wait_s == 0
+    assert ledger.rated("requests", rate).take("a", 1, NOW_MS).wait_s == 1
+    assert ledger.rated("signatures", rate).take("a", 2, NOW_MS).wait_s == 0
+    assert ledger.rated("requests", rate).take("b", 1, NOW_MS).wait_s == 1  # no second account has room
 
 
 def test_more_than_a_whole_budget_never_fits() -> None:

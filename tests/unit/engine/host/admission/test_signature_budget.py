@@ -13,6 +13,7 @@ from cambist.config.errors import (
     StoreUnavailable,
 )
 from cambist.config.sections.venue import Rate, RateTier
+from cambist.engine.host.admission.buckets import Buckets
 from cambist.engine.host.admission.signatures import SignatureBudget, SignatureUnits
 from support.venue.admitting import NOW_MS
 
@@ -20,7 +21,7 @@ BURST = 16
 
 
 def units() -> SignatureUnits:
-    return SignatureUnits(Rate(per_s=0.1, burst=BURST))
+    return SignatureUnits(Buckets(Rate(per_s=0.1, burst=BURST)))
 
 
 def left(of: SignatureUnits, now_ms: int = NOW_MS) -> int:

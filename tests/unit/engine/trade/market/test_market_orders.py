@@ -36,6 +36,7 @@ from cambist.config.limits import NATIVE_PLACEHOLDER, UINT256_MAX, VENUE_SWAP_OR
 from cambist.config.sections.venue import Rate
 from cambist.crypto.addresses import to_checksum
 from cambist.crypto.hexadecimal import parse_hex, to_hex
+from cambist.engine.host.admission.buckets import Buckets
 from cambist.engine.host.admission.ledger import Ledger
 from cambist.engine.host.admission.signatures import SignatureBudget, SignatureUnits
 from support.counted_signatures import counted_recoveries
@@ -451,7 +452,7 @@ async def test_a_signature_that_is_not_the_makers_is_refused_whatever_the_others
 
 async def test_signatures_are_paid_before_they_are_looked_at(monkeypatch: pytest.MonkeyPatch) -> None:
     shop, recovered = a_shop(), counted_recoveries(monkeypatch)
-    units = SignatureUnits(Rate(per_s=1, burst=16))
+    units = SignatureUnits(Buckets(Rate(per_s=1, burst=16)))
 
     async def asked(*orders: dict[str, Any]) -> Any:
         raw, budget = json.dumps(sale(*orders)).encode(), SignatureBudget(units, "a", NOW_MS)
@@ -475,7 +476,7 @@ async def test_signatures_are_paid_before_they_are_looked_at(monkeypatch: pytest
 async def test_a_refusal_before_a_contract_is_asked_costs_no_unit(query: str) -> None:
     shop, contract = a_shop(), b"\x1c" * 20
     shop.chain.signed[contract] = b"\x12" * 65
-    units = SignatureUnits(Rate(per_s=1, burst=16))
+    units = SignatureUnits(Buckets(Rate(per_s=1, burst=16)))
     raw = json.dumps(sale(sent(an_order(maker=contract), signature="0x" + "12" * 65))).encode()
     with pytest.raises(InvalidInput, match="gasPrice"):
         await shop.desk.transaction(
@@ -490,7 +491,7 @@ async def test_orders_that_do_not_suffice_cost_the_unit_of_a_signature_that_a_co
 ) -> None:
     shop, contract = a_shop(), b"\x1c" * 20
     shop.chain.signed[contract] = b"\x12" * 65
-    units = SignatureUnits(Rate(per_s=1, burst=16))
+    units = SignatureUnits(Buckets(Rate(per_s=1, burst=16)))
     item = sent(an_order(taker_amount=ONE // 2))
     if is_contracts:
         item = sent(an_order(maker=contract, taker_amount=ONE // 2), signature="0x" + "12" * 65)
