@@ -321,6 +321,7 @@ async def test_the_largest_terms_are_read(
 @pytest.mark.parametrize(
     "function",
     [
+        "carry((address,address,address,uint256,(bytes4,uint256,address,int8,bytes)))",
         "inputsOf((bytes4,uint256,address,int8,bytes),uint256,uint256)",
         "outputOf((bytes4,uint256,address,int8,bytes),uint256)",
         "spokePool()",

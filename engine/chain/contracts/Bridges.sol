@@ -51,14 +51,24 @@ contract Bridges is BridgeErrors {
         tokenMessenger = tokenMessenger_;
     }
 
+    /// Hand the tokens that are here to the bridge that their owner signed, by the function of its selector. Reverts as
+    /// that function does.
+    /// @param transfer tokens, parties and signed bridge.
+    /// @return output raw units of the output token that arrive, or arrive at least.
+    /// @return id of the deposit at Across; zero for CCTP.
+    function carry(Transfer calldata transfer) external returns (uint256 output, uint256 id) {
+        bool isAcross = transfer.bridge.protocolSelector == this.across.selector;
+        return isAcross ? across(transfer) : cctp(transfer);
+    }
+
     /// Deposit the tokens that are here at Across: a relayer pays `output` at the destination, or the owner gets the deposit back.
     /// Reverts with InvalidBridge, UnknownBridge, BridgeNotEnabled, BelowBridgeFee, BridgeFailed or an error of the
     /// pool's.
     /// @param transfer tokens, parties and signed bridge.
     /// @return output raw units of the output token that arrive.
     /// @return id of the deposit.
-    function across(Transfer calldata transfer) external returns (uint256 output, uint256 id) {
-        output = arrivingOf(transfer);
+    function across(Transfer calldata transfer) public returns (uint256 output, uint256 id) {
+        output = arrivingOf(transfer, this.across.selector);
         allow(transfer, spokePool);
         id = ISpokePool(spokePool).numberOfDeposits();
         deposit(transfer, output);
@@ -70,8 +80,8 @@ contract Bridges is BridgeErrors {
     /// @param transfer tokens, parties and signed bridge.
     /// @return output raw units of the output token that arrive at least.
     /// @return id zero: the message gets its nonce when it is attested.
-    function cctp(Transfer calldata transfer) external returns (uint256 output, uint256 id) {
-        output = arrivingOf(transfer);
+    function cctp(Transfer calldata transfer) public returns (uint256 output, uint256 id) {
+        output = arrivingOf(transfer, this.cctp.selector);
         allow(transfer, tokenMessenger);
         bytes calldata data = transfer.bridge.protocolData;
         ITokenMessenger(tokenMessenger).depositForBurn(
@@ -147,10 +157,10 @@ contract Bridges is BridgeErrors {
         if (value > most) revert InvalidBridge();
     }
 
-    /// Returns the output of a transfer by the bridge whose function is called.
-    function arrivingOf(Transfer calldata transfer) private view returns (uint256 output) {
+    /// Returns the output of a transfer, whose owner has to have signed the bridge of a function's selector.
+    function arrivingOf(Transfer calldata transfer, bytes4 own) private view returns (uint256 output) {
         bytes4 selector = transfer.bridge.protocolSelector;
-        if (selector != msg.sig) revert UnknownBridge(selector);
+        if (selector != own) revert UnknownBridge(selector);
         output = outputOf(transfer.bridge, transfer.amount);
         if (output == 0) revert BelowBridgeFee(transfer.amount);
     }

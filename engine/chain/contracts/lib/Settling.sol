@@ -140,8 +140,15 @@ abstract contract Settling is DeltaState {
             address token = execution.leftovers[i];
             collectAny(token, token == src ? address(this) : part.owner);
         }
-        received = Tokens.balance(wrapped(part.destToken), address(this)) - destBefore;
-        return finish(part, received, Tokens.balance(src, address(this)) - srcBefore);
+        address dest = wrapped(part.destToken);
+        received = Tokens.balance(dest, address(this)) - destBefore;
+        uint256 unspent = Tokens.balance(src, address(this)) - srcBefore;
+        if (src == dest) {
+            // A transfer between chains: what is here is one amount, and counts once.
+            if (part.isPurchase) received = Math.least(received, part.destAmount);
+            unspent -= received;
+        }
+        return finish(part, received, unspent);
     }
 
     function receiverOf(Execution calldata execution) internal view returns (address) {
@@ -258,7 +265,7 @@ abstract contract Settling is DeltaState {
         if (!isSigned) revert InvalidSignature();
         if (part.beneficiary == address(0)) part.beneficiary = part.owner;
         address src = wrapped(part.srcToken);
-        if (src == wrapped(part.destToken)) revert SameToken();
+        if (part.bridge == 0 && src == wrapped(part.destToken)) revert SameToken();
         part.taken = part.isPurchase
             ? Proceeds.mostOfPurchase(execution.srcGiven, part.expected, part.srcAmount, part.partnerAndFee)
             : part.srcAmount;
@@ -410,8 +417,7 @@ abstract contract Settling is DeltaState {
         send(part.destToken, address(bridges), amount);
         Bridges.Transfer memory transfer =
             Bridges.Transfer(part.owner, part.beneficiary, part.destToken, amount, bridge);
-        bool isAcross = bridge.protocolSelector == Bridges.across.selector;
-        (uint256 output, uint256 id) = isAcross ? bridges.across(transfer) : bridges.cctp(transfer);
+        (uint256 output, uint256 id) = bridges.carry(transfer);
         if (output < part.leastOutput) revert BelowMinimum(output, part.leastOutput);
         emit OrderBridged(
             part.orderHash,
