@@ -26,6 +26,7 @@ from cambist.engine.trade.delta.bids.bids import Rejection, RoundOrder
 from cambist.engine.trade.delta.bids.simulation import Proven
 from cambist.engine.trade.delta.endpoints.auctions import Auctions
 from cambist.engine.trade.delta.orders.live_orders import LiveOrder
+from cambist.engine.trade.delta.orders.terms import SettledOrder
 from cambist.engine.trade.orders.order_units import order_id
 from cambist.feeds.transport.http_client import HttpClient
 from support.delta.bidding import ONE, USDC_ONE, a_proven, a_round_order
@@ -52,7 +53,10 @@ class KnownAuctions:
     def reports(self) -> Mapping[str, AgentReport]:
         return self.agents
 
-    def handler_rests_until_ms(self, order: ExternalOrder) -> int:
+    def is_own(self, order: SettledOrder) -> bool:
+        return isinstance(order, ExternalOrder)
+
+    def own_rests_until_ms(self, order: SettledOrder) -> int:
         return 0
 
     def owner_rests_until_ms(self, owner: bytes) -> int:

@@ -14,6 +14,8 @@ from cambist.codecs.bridges.bridge_terms import (
     BridgeKind,
     BridgeTerms,
     CctpTerms,
+    input_of,
+    output_of,
     pack_terms,
 )
 from cambist.codecs.eip712_orders.delta import SAME_CHAIN, DeltaBridge
@@ -115,6 +117,20 @@ async def test_a_native_source(venue: QuietVenue) -> None:
     route, *_ = await quoted(venue, srcToken=NATIVE)
     value = await order(venue, route=route)
     assert (value["srcToken"], value["destToken"]) == (NATIVE, USDC)
+
+
+async def test_the_bridge_s_own_token_is_built_as_one_order(venue: QuietVenue) -> None:
+    sent = A_BRIDGED_SALE | {"srcToken": USDC, "srcDecimals": 6, "amount": str(1_000 * USD)}
+    routes = await quoted(venue, sent)
+    for route in routes:
+        value = await order(venue, route=route, slippage=50)
+        assert (value["srcToken"], value["destToken"], value["srcAmount"]) == (USDC, USDC, sent["amount"])
+        assert value["bridge"] == bridge_in(route)
+    twap = {"orderType": "TWAPOrder", "interval": 60, "numSlices": 2, "totalSrcAmount": str(2_000 * USD)}
+    status, error, details = await fault(venue, route=routes[0], slippage=50, **twap)
+    assert (status, error) == INVALID
+    assert "orderType: expected Order, got 'TWAPOrder'" in details
+    assert "USDC is the token that the bridge takes: one order can send it all" in details
 
 
 async def test_a_scheduled_sale(venue: QuietVenue) -> None:
@@ -232,6 +248,32 @@ async def test_a_purchase_and_twaps_across_chains_are_taken(front: OrderFront) -
     assert purchase["onChainOrderType"] == "TWAPBuyOrder"
 
 
+async def test_the_bridge_s_own_token_is_taken_without_a_swap(front: OrderFront) -> None:
+    """Whatever its fees leave at most: a unit more could never be settled."""
+    world, fee = front.world, BridgeFee(1_000, 30_000)
+    await world.give(world.user, world.usdc, 10_000 * USD, world.at.delta)
+    bridge = a_bridge(front, AcrossTerms(fee, 7_200, bytes(20), 0))
+    terms: dict[str, Any] = {"src_token": world.usdc, "bridge": bridge, "expected_amount": 0}
+    sent = 1_000 * USD
+    most = output_of(fee, 0, sent)
+    sale = await front.a_sale(**terms, src_amount=sent, dest_amount=most)
+    record = await front.submitted(sale)
+    assert record["input"]["token"] == record["output"]["token"] == to_checksum(world.usdc)
+    assert record["output"]["chainId"] == MARKET_ONLY
+    refusal = await front.fault(await front.a_sale(**terms, src_amount=sent, dest_amount=most + 1))
+    assert refusal[:2] == INVALID
+    assert refusal[2] == (
+        "Invalid input: order.destAmount: expected at most srcAmount less the fees, got "
+        f"{most + 1}: the fees that the order signs leave too little"
+    )
+    needed = input_of(fee, 0, sent)
+    bought: dict[str, Any] = terms | {"kind": 1, "dest_amount": sent}
+    await front.submitted(await front.a_sale(**bought, src_amount=needed))
+    refusal = await front.fault(await front.a_sale(**bought, src_amount=needed - 1))
+    assert refusal[:2] == INVALID
+    assert "order.srcAmount: expected at least destAmount with the fees" in refusal[2]
+
+
 NO_FEE = BridgeFee(0, 0)
 ALL_AS_FEE = AcrossTerms(BridgeFee(10**6, 0), 7_200, bytes(20), 0)
 LITTLE_TIME, LONG_TIME = (AcrossTerms(NO_FEE, time_s, bytes(20), 0) for time_s in (7_199, 21_601))
@@ -273,9 +315,10 @@ async def test_the_token_on_the_origin_is_the_bridge_s(front: OrderFront) -> Non
         refusal = await front.fault(await front.a_sale(src_token=world.usdc, dest_token=token, bridge=bridge))
         assert refusal[:2] == INVALID
         assert "order: bridge: expected a lane of GET /v2/delta/prices/bridge-routes" in refusal[2]
-    refusal = await front.fault(await front.a_sale(src_token=world.usdc, bridge=bridge))
-    assert refusal[:2] == INVALID
-    assert refusal[2].startswith("Invalid input: order.destToken: expected another token than srcToken")
+    for kept in (await Market(world, b"").a_twap(src_token=world.usdc, bridge=bridge),):
+        refusal = await front.fault(kept)
+        assert refusal[:2] == INVALID
+        assert refusal[2].startswith("Invalid input: order.destToken: expected another token than srcToken")
 
 
 async def test_parts_of_an_order_across_chains_are_refused(front: OrderFront) -> None:

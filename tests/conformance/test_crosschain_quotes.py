@@ -303,10 +303,6 @@ REFUSALS: dict[str, tuple[dict[str, Any], str]] = {
         {"excludeBridges": ",".join(NAMES)},
         "excludeBridges: expected a list without one of across, circle, circle-fast",
     ),
-    "no swap": (
-        {"srcToken": USDC, "srcDecimals": 6},
-        "srcToken: USDC is the token that the bridge takes: a transfer without a swap is no order",
-    ),
     "no books": (
         ACROSS | {"srcToken": LONELY},
         "across: no live books lead from LONELY to USDC",
@@ -407,6 +403,55 @@ async def test_books_that_are_gone(tmp_path: Path) -> None:
         status, told = await venue.answer(QUOTE, **A_BRIDGED_SALE)
         assert (status, told["errorType"]) == (400, "NoRoute")
         assert all(f"{name}: no live books lead from WETH to USDC" in told["details"] for name in NAMES)
+
+
+# --- Bridge-only orders -----------------------------------------------------------------------------------
+
+SENT = 1_000 * USD
+A_TRANSFER = A_BRIDGED_SALE | {"srcToken": USDC, "srcDecimals": 6, "amount": str(SENT)}
+
+
+async def test_the_bridge_s_own_token_is_sent_without_a_swap(bridged: Bridged) -> None:
+    venue, apis = bridged
+    routes = await routes_of(venue, A_TRANSFER)
+    assert routes.keys() == {*NAMES}
+    for route in routes.values():
+        given, entering = route["origin"]["input"], route["origin"]["output"]
+        assert given["token"] == entering["token"] == {"chainId": CHAIN_ID, "address": USDC}
+        assert int(given["amount"]) == SENT
+        assert route["fees"]["gas"]["token"] == given["token"]
+        left = SENT - gas_of(route)
+        assert int(entering["amount"]) == left - left // 10_000, "the fee of a trade without a partner"
+        signed = parse_terms(signed_bridge(route)).fee
+        arrives = output_of(signed, 0, int(entering["amount"]))
+        assert int(route["destination"]["output"]["amount"]) == arrives
+        assert route["destination"]["input"] == route["destination"]["output"]
+    enters = int(routes["across"]["origin"]["output"]["amount"])
+    (fee,) = routes["across"]["fees"]["bridge"]
+    assert int(fee["amount"]) == fee_of(BridgeFee(apis.ppm, apis.fixed), enters)
+
+
+async def test_a_purchase_of_the_bridge_s_own_token_costs_the_fees(bridged: Bridged) -> None:
+    venue, _ = bridged
+    for route in (await routes_of(venue, A_TRANSFER | {"side": "BUY"})).values():
+        assert int(route["destination"]["output"]["amount"]) == SENT
+        enters = int(route["origin"]["output"]["amount"])
+        assert enters == input_of(parse_terms(signed_bridge(route)).fee, 0, SENT)
+        given = enters + gas_of(route)
+        assert (
+            int(route["origin"]["input"]["amount"]) == given + given // 10_000
+        )  # of a trade without partner
+
+
+async def test_what_is_sent_without_a_swap_pays_for_gas_and_bridge(bridged: Bridged) -> None:
+    venue, _ = bridged
+    status, told = await venue.answer(QUOTE, **A_TRANSFER | ACROSS | {"amount": "1"})
+    assert (status, told["errorType"]) == (400, "NoRoute")
+    assert told["details"].startswith("No route (crosschain): across: Gas cost exceeds trade amount")
+    little = str(gas_of((await routes_of(venue, A_TRANSFER))["across"]) + 1)
+    status, told = await venue.answer(QUOTE, **A_TRANSFER | ACROSS | {"amount": little})
+    assert status == 400
+    assert "across: the amount is too little: 1 would enter" in told["details"]
 
 
 # --- Lanes and bridges ----------------------------------------------------------------------------------

@@ -71,7 +71,7 @@ def test_constants_taken_from_the_spec_are_all_in_the_table() -> None:
         "RLP_", "EMBEDDED_", "REVERT_", "INDEX_", "WATCH_", "CHAIN_", "DEVNET_", "ADMISSION_", "VENUE_",
         "AGENT_", "CONTRACT_", "SERVER_", "WEBHOOK_", "OTC_LIVE_", "AS_OF_", "OTHER_DOMAINS_",
         "ORDER_BODY_", "CHECKSUMS_", "UNIX_SECONDS_", "BRIDGE_", "CCTP_", "DEV_BRIDGE_",
-        "LOG_DATA_", "DELTA_SHARES_", "VAULT_", "STRATEG", "HANDLED_", "HANDLER", "ARRIVAL",
+        "LOG_DATA_", "DELTA_SHARES_", "VAULT_", "STRATEG", "HANDLER", "OWN_", "ARRIVAL",
     )  # fmt: skip
     assert {name for name in outside if not name.startswith(ours)} == set()
 

@@ -124,3 +124,41 @@ async def test_a_fee_above_the_traders_bound_and_a_bridge_that_is_not_served(tra
         await trading.trader.place(trading.wish("across", bridging=narrow))
     with pytest.raises(VenueError, match=r"GET /v2/quote: 400 \w+"):
         await trading.trader.place(trading.wish("hop"))
+
+
+SENT = 1_000 * USDC
+
+
+@pytest.mark.parametrize(
+    ("bridge", "fee_of_bridge"),
+    [("across", FEE), ("cctp", BridgeFee(0, 0)), ("express", BridgeFee(110, 0))],
+)
+async def test_the_bridge_s_own_token_is_sent_without_a_swap(
+    trading: Trading, bridge: str, fee_of_bridge: BridgeFee
+) -> None:
+    trader, far = trading.trader, trading.story.far
+    world, user = trader.world, trader.world.user
+    await world.mint(world.usdc, user, SENT)
+    before = await trader.has(world.usdc), await far.balance(far.usdc, user)
+    status, settled = await trading.ended(trading.wish(bridge, src=trader.usdc, amount=SENT))
+    assert (status, settled.fault) == (OrderStatus.COMPLETED, "")
+    entered = SENT - SENT // OF_PROTOCOL
+    assert (settled.spent, settled.bridged) == (SENT, entered)
+    assert settled.received >= output_of(fee_of_bridge, 0, entered)
+    assert await trader.has(world.usdc) == before[0] - SENT
+    assert await far.balance(far.usdc, user) == before[1] + settled.received
+
+
+async def test_a_purchase_without_a_swap_costs_the_fees(trading: Trading) -> None:
+    trader, far = trading.trader, trading.story.far
+    world, user = trader.world, trader.world.user
+    await world.mint(world.usdc, user, 2 * SENT)
+    before = await trader.has(world.usdc), await far.balance(far.usdc, user)
+    wish = trading.wish("across", src=trader.usdc, side=Side.BUY, amount=SENT)
+    status, settled = await trading.ended(wish)
+    assert (status, settled.fault) == (OrderStatus.COMPLETED, "")
+    entered = input_of(FEE, 0, SENT)
+    assert settled.bridged == entered
+    assert settled.spent == entered + entered // OF_PROTOCOL
+    assert await trader.has(world.usdc) == before[0] - settled.spent
+    assert await far.balance(far.usdc, user) == before[1] + settled.received >= SENT

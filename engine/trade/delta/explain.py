@@ -6,7 +6,7 @@
     under way                settling, bridging, refunding
     with a bridge            transferUnderWay, transferLate, swapDue, swapLate, refundDue, refundLate
     open                     resting, sliceNotDue, bridgeFee, ownerRests, noAgents, agentsRest, agentsLate,
-                             handlerRests, settlementsFailed, notAuctioned
+                             handlerRests, bridgeOnlyRests, settlementsFailed, notAuctioned
     in its last round        noBids, gasNotCarried, belowLimit, reverted, simulationMismatch, malformed, late
 
 Bids of an open round are unknown here. Reasons concern the last closed round alone; the earlier rounds are
@@ -98,7 +98,8 @@ class OrderFacts(Struct, frozen=True):
         chain_s: chain time against which the due times of TWAP slices are compared, Unix seconds.
         lacks: the owner's funds that were missing at the last read.
         waits: bridge transfers of the order that are neither delivered nor refunded.
-        handler_rests_until_ms: end of the rest of the order's handler, Unix milliseconds; 0 without a rest.
+        is_own: whether the venue bids on the order itself, so that no agent is asked.
+        own_rests_until_ms: end of the rest of such an order, Unix milliseconds; 0 without a rest.
         owner_rests_until_ms: end of the rest of the order's owner, Unix milliseconds; 0 without a rest.
         is_carried: whether the order's bridge, if any, carries the order at the fee that the owner signed.
     """
@@ -113,7 +114,8 @@ class OrderFacts(Struct, frozen=True):
     chain_s: int = 0
     lacks: Sequence[MissingFund] = ()
     waits: Sequence[TransferWait] = ()
-    handler_rests_until_ms: int = 0
+    is_own: bool = False
+    own_rests_until_ms: int = 0
     owner_rests_until_ms: int = 0
     is_carried: bool = True
 
@@ -176,7 +178,7 @@ def _reasons(facts: OrderFacts) -> list[tuple[str, str]]:
     if facts.live is not None and facts.live.settling is not None:
         return [("settling", "a bid has won, and its settlement is under way")]
     reasons = [*_resting(facts), *_schedule(facts), *_bridge_fee(facts), *_owner(facts)]
-    reasons += _handler(facts) if _is_handled(facts) else _agents(facts)
+    reasons += _own(facts) if facts.is_own else _agents(facts)
     if facts.row.failures:
         times = "1 settlement" if facts.row.failures == 1 else f"{facts.row.failures} settlements"
         reasons.append(("settlementsFailed", f"{times} of the order failed; the venue auctions it again"))
@@ -261,18 +263,13 @@ def _schedule(facts: OrderFacts) -> list[tuple[str, str]]:
     return [("sliceNotDue", f"{done}, the next slice is due at {iso_ms(due_s * 1_000)}")]
 
 
-def _is_handled(facts: OrderFacts) -> bool:
-    """Whether a handler trades the order, so that no agent is asked."""
-    return facts.row.kind is facts.row.kind.EXTERNAL_ORDER
-
-
-def _handler(facts: OrderFacts) -> list[tuple[str, str]]:
-    until_ms = facts.handler_rests_until_ms
-    if not until_ms:
+def _own(facts: OrderFacts) -> list[tuple[str, str]]:
+    if not facts.own_rests_until_ms:
         return []
-    return [
-        ("handlerRests", f"the order's handler failed in a settlement and rests until {iso_ms(until_ms)}")
-    ]
+    until = iso_ms(facts.own_rests_until_ms)
+    if facts.row.kind is facts.row.kind.EXTERNAL_ORDER:
+        return [("handlerRests", f"the order's handler failed in a settlement and rests until {until}")]
+    return [("bridgeOnlyRests", f"the bridge refused a settlement of the owner's: a rest until {until}")]
 
 
 def _agents(facts: OrderFacts) -> list[tuple[str, str]]:

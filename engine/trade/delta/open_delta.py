@@ -41,7 +41,7 @@ from .auction.agents import Agents, AuctioneerWakeup
 from .auction.auction_queue import AuctionQueue
 from .auction.auctioneer import Auctioneer, AuctionIds
 from .auction.gas_cover import GasCover
-from .auction.handlers import Handlers
+from .auction.own_bids import OwnBids
 from .auction.simulating import AuctionAt
 from .bids.agent_client import AgentClient
 from .bids.bids import RoundOrder
@@ -189,12 +189,12 @@ async def _chain(
     wakeup = AuctioneerWakeup()
     clients = await _agents(owned, opening, served)
     agents = Agents(clients, chain_id=served.chain_id, settings=delta, wakeup=wakeup, wall_ms=wall_ms)
-    handlers = Handlers(delta, agents.tell, wall_ms)
+    own_bids = OwnBids(served.delta, served.tokens.wrapped_native, delta, agents.tell, wall_ms)
     costs, gas = _owner_costs(opening, served), GasCover(opening.ledger, served.chain_id, delta)
     queue = AuctionQueue(
         served.chain,
         agents,
-        handlers,
+        own_bids,
         wakeup,
         orders,
         scheduler,
@@ -223,7 +223,7 @@ async def _chain(
         delta=served.delta,
         gas_max=gas_max,
         failures_max=delta.failures_max,
-        tell=handlers.tell,  # which passes on to the agents what does not concern a handler
+        tell=own_bids.tell,  # which passes on to the agents what is about theirs
         are_lacking=funds.are_lacking,
         calls_contract=partial(_calls_contract, served.chain),
         owner_costs=costs,
@@ -235,7 +235,7 @@ async def _chain(
     auctioneer = Auctioneer(
         AuctionAt(served, relayer.address, gas_max),
         agents,
-        handlers,
+        own_bids,
         wakeup,
         queue,
         orders,

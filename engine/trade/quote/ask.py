@@ -152,19 +152,28 @@ def ask_of_prices(
     )
 
 
-def ask_of_quote(served: "ServedChain", query: QuoteParameters, fees: FeeRules, now_ms: int) -> MarketAsk:
+def ask_of_quote(
+    served: "ServedChain",
+    query: QuoteParameters,
+    fees: FeeRules,
+    now_ms: int,
+    *,
+    bridge_only: bool = False,
+) -> MarketAsk:
     """Parse a query of GET /v2/quote or GET /v2/delta/prices into a request for a price, Market or Delta.
 
     A Market route has version 6.2 (choices.md#quotes-and-routes).
+
+    Args:
+        bridge_only: whether source and destination are one token, which a bridge takes as it is.
 
     Raises:
         InvalidInput, InvalidToken, TokenNotSupported, NoRoute, PartnerNotAllowed: the query is refused, as
             spec 1.25 says.
         ServiceUnavailable: the price of gas is unknown.
     """
-    src, dest = ends_of(
-        served.tokens, query.src_token, query.dest_token, (query.src_decimals, query.dest_decimals)
-    )
+    decimals = query.src_decimals, query.dest_decimals
+    src, dest = ends_of(served.tokens, query.src_token, query.dest_token, decimals, may_be_one=bridge_only)
     amount = parse_positive_amount(query.amount)
     users = _addresses({"userAddress": query.user_address})
     if query.beneficiary is not None:
@@ -191,12 +200,18 @@ def _percent_max(requested: Decimal | None) -> Decimal:
 
 
 def ends_of(
-    tokens: TokenTable, src: str, dest: str, decimals: tuple[int | None, int | None]
+    tokens: TokenTable,
+    src: str,
+    dest: str,
+    decimals: tuple[int | None, int | None],
+    *,
+    may_be_one: bool = False,
 ) -> tuple[ListedToken, ListedToken]:
     """Look up the source and destination token of a swap.
 
     Args:
         decimals: decimals of the two tokens as stated in the request; None if not stated.
+        may_be_one: whether source and destination may be the same token.
 
     Raises:
         InvalidToken, TokenNotSupported: a token is invalid or not listed.
@@ -204,7 +219,7 @@ def ends_of(
     """
     src_token = tokens.find(src, "srcToken", decimals[0])
     dest_token = tokens.find(dest, "destToken", decimals[1])
-    if src_token.routed == dest_token.routed:
+    if src_token.routed == dest_token.routed and not may_be_one:
         raise NoRoute(field="destToken", expected="another token than srcToken", got=dest)
     return src_token, dest_token
 

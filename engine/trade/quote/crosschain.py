@@ -5,7 +5,7 @@
     purchase   arriving amount + bridge's fee = entering amount
                cost of the entering amount by books + gas + partner's fee = amount that the user gives
 
-    origin        input: the user's token         output: the token that enters the bridge
+    origin        input: the user's token         output: the token that enters the bridge, maybe the same
     destination   input: the token that arrives   output: that token, or the one that makers swap it into
 
 The recommended route is `route`. The other routes are `alternatives`, sorted by return, then by time, then by
@@ -43,7 +43,8 @@ from ....config import limits
 from ....config.errors import NoRoute
 from ....feeds.books.usd_prices import UsdPrices
 from ....feeds.bridges.fee_answers import LaneFee
-from ..routing.search.plan import PlanTotal
+from ..routing.search.gas import swap_gas
+from ..routing.search.plan import PlanTotal, SwapRequest
 from ..routing.tokens import ListedToken
 from ..served.bridge_lanes import BridgeLane
 from .delta_price import DeltaAsk, gas_in_token, net_of, priced
@@ -136,6 +137,11 @@ def amount_to_plan(lane: BridgeLane, fee: LaneFee, side: Side, amount: int) -> i
     entering = input_of(fee.fee, lane.scaling_factor, amount)
     _check_limits(fee, entering)
     return entering
+
+
+def all_given(wanted: SwapRequest) -> PlanTotal:
+    """Return the plan of a bridge-only order, whose source token enters the bridge: nothing is swapped."""
+    return PlanTotal(wanted.side, wanted.amount, wanted.amount, swap_gas(wanted.side, 0, 0))
 
 
 def passage(

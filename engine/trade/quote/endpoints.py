@@ -2,7 +2,8 @@
 
     query -> chain -> tokens -> fee -> plan over live books --+--> Delta block; digest kept for the build
                                                               +--> Market route, sealed
-    to another chain: lanes, with the fees that their feeds keep current -> a plan for each -> Delta block
+    to another chain: lanes, with the fees that their feeds keep current -> a plan for each -> Delta block;
+                      a lane of the source token itself needs no swap
 
 Source: spec 1.12, 1.2, 1.22; interop.md 3; choices.md#chains-and-tokens, choices.md#quotes-and-routes.
 Choice: `mode=MARKET` on a chain without Market is `No route`, and so is `mode=DELTA` on one without Delta;
@@ -65,6 +66,7 @@ from ..served.served_chain import ServedChain, ServedChains, delta_chain_at, ser
 from .ask import FeeRules, ask_of_quote, with_partner
 from .crosschain import (
     Passage,
+    all_given,
     amount_to_plan,
     crosschain_block,
     current_fee,
@@ -230,10 +232,16 @@ class Quotes:
     def _id(self) -> str:
         return str(UUID(bytes=self._random16(), version=4))
 
-    def _swap(self, served: ServedChain, query: QuoteParameters, now_ms: int) -> tuple[DeltaAsk, PlanTotal]:
-        """Plan the swap of a query on one chain; raise NoRoute if the books give none."""
-        ask = ask_of_quote(served, query, self._fees, now_ms)
-        plan = served.pathfinder.total(ask.among)
+    def _swap(
+        self, served: ServedChain, query: QuoteParameters, now_ms: int, *, bridge_only: bool = False
+    ) -> tuple[DeltaAsk, PlanTotal]:
+        """Plan the swap of a query on one chain; raise NoRoute if the books give none.
+
+        Args:
+            bridge_only: whether source and destination are one token, which a bridge takes as it is.
+        """
+        ask = ask_of_quote(served, query, self._fees, now_ms, bridge_only=bridge_only)
+        plan = all_given(ask.wanted) if bridge_only else served.pathfinder.total(ask.among)
         if plan is None:
             raise no_route(served, ask.src, ask.dest, ask.among)
         delta = DeltaAsk(
@@ -269,8 +277,6 @@ class Quotes:
                 )
                 refused.append(f"{way}: {error.detail.removeprefix('No route: ')}")
         if not found:
-            if (bare := self._bridges.bare_transfer(query)) is not None:
-                refused.insert(0, bare)
             raise NoRoute("; ".join(refused), message="No route (crosschain)")
         there = self._chains[lanes[0].destination_chain]
         block = crosschain_block(found, served.usd, there.usd, self._id())
@@ -288,7 +294,9 @@ class Quotes:
             dest_decimals=lane.origin.decimals,
             amount=str(amount_to_plan(lane, fee, query.side, amount)),
         )
-        delta, plan = self._swap(served, on_origin, now_ms)
+        src = served.tokens.find(query.src_token, "srcToken", None)
+        bridge_only = src.routed == lane.origin.routed
+        delta, plan = self._swap(served, on_origin, now_ms, bridge_only=bridge_only)
         there_wei = delivery_wei(lane.kind, served, self._chains[lane.destination_chain])
         delta = replace(delta, gas_wei=delta.gas_wei + there_wei)
         found = passage(delta, plan, lane, fee, served.usd, amount)

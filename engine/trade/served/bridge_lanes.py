@@ -3,8 +3,8 @@
 Source: spec 1.12, 1.22; choices.md#quotes-and-routes.
 Choice: With `allowBridgeAndSwap` a sale may pass a bridge of another token than `destToken`, which makers
     swap on the destination, if it has an Arrivals contract. A purchase swaps on the origin alone.
-Choice: A transfer of a bridge's own token, without a swap, is `No route (crosschain)`: a Delta order has two
-    different tokens on its origin.
+Choice: A lane from `srcToken` itself takes it without a swap on the origin (bridge-only order). The venue
+    settles such an order itself: there is nothing on which agents could bid.
 """
 
 from collections.abc import Collection, Iterable, Iterator
@@ -113,8 +113,8 @@ class BridgeLanes:
         """Return the lanes that a quote from `chainId` to another chain, `destChainId`, may take.
 
         Returns:
-            At least one lane; every lane is from another token than `srcToken`. Lanes to `destToken` are
-            first. For a sale, lanes to a token that makers may swap into `destToken` follow, unless
+            At least one lane; a lane from `srcToken` itself needs no swap on the origin. Lanes to `destToken`
+            are first. For a sale, lanes to a token that makers may swap into `destToken` follow, unless
             `allowBridgeAndSwap` is false.
 
         Raises:
@@ -131,7 +131,7 @@ class BridgeLanes:
         served = served_chain_at(self._chains, src_chain, "chainId")
         if served.no_delta:
             raise NoRoute(served.no_delta, message=_MESSAGE)
-        src = served.tokens.find(query.src_token, "srcToken", query.src_decimals)
+        served.tokens.find(query.src_token, "srcToken", query.src_decimals)
         dest = there.tokens.find(query.dest_token, "destToken", query.dest_decimals)
         between = self._between(src_chain, dest_chain)
         found = [lane for lane in between if lane.destination is dest]
@@ -141,26 +141,12 @@ class BridgeLanes:
         if not found:
             way = f"no bridge delivers {dest.symbol} on chain {dest_chain} from chain {src_chain}"
             raise NoRoute(way, field="destToken", message=_MESSAGE)
-        allowed = _allowed(found, query.include_bridges, query.exclude_bridges)
-        swapped = tuple([lane for lane in allowed if lane.origin.routed != src.routed])
-        if not swapped:
-            raise NoRoute(_bare(src), field="srcToken", message=_MESSAGE)
-        return swapped
+        return tuple(_allowed(found, query.include_bridges, query.exclude_bridges))
 
     def is_direct(self, lane: BridgeLane, query: QuoteParameters) -> bool:
         """Whether a lane of `wanted` delivers `destToken` itself."""
         there = self._chains[lane.destination_chain]
         return lane.destination is there.tokens.find(query.dest_token, "destToken", None)
-
-    def bare_transfer(self, query: QuoteParameters) -> str | None:
-        """Say why a query that `wanted` accepted gets no mere transfer.
-
-        The result is None if no lane takes the query's `srcToken` and delivers its `destToken`.
-        """
-        src = self._chains[query.chain_id].tokens.find(query.src_token, "srcToken", None)
-        between = self._between(query.chain_id, query.dest_chain_id or query.chain_id)
-        is_bare = any(lane.origin.routed == src.routed and self.is_direct(lane, query) for lane in between)
-        return _bare(src) if is_bare else None
 
     def swaps_at(self, chain_id: int) -> ServedChain | None:
         """Return a destination chain on which the venue swaps the tokens that bridges deliver.
@@ -173,12 +159,12 @@ class BridgeLanes:
     def quoted(self, now_ms: int) -> Iterator[BridgeLane]:
         """Yield the lanes that quotes can take now.
 
-        The bridge's fee is known and lets an amount enter, and makers on the origin trade the lane's token.
+        The bridge's fee is known and lets an amount enter, and gas has a value in the lane's token.
         """
         for lane in self._lanes:
             fee, origin = lane.fees.at(now_ms), self._chains.get(lane.origin_chain)
             is_open = fee is not None and fee.least <= fee.most
-            if is_open and origin and not origin.no_delta and origin.index.neighbours(lane.origin.routed):
+            if is_open and origin and not origin.no_delta and origin.values_gas_in(lane.origin):
                 yield lane
 
     def delivered(self, lane: BridgeLane, *, with_swaps: bool) -> Iterator[ListedToken]:
@@ -260,10 +246,6 @@ class BridgeLanes:
     def _between(self, origin: int, destination: int) -> list[BridgeLane]:
         ends = origin, destination
         return [lane for lane in self._lanes if (lane.origin_chain, lane.destination_chain) == ends]
-
-
-def _bare(src: ListedToken) -> str:
-    return f"{src.symbol} is the token that the bridge takes: a transfer without a swap is no order"
 
 
 def _allowed(

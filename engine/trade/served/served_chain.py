@@ -10,7 +10,7 @@ from ....config.errors import UnsupportedChain
 from ...chain.port import Chain
 from ...chain.pulse import Pulse
 from ..routing.makers import OpenMakers
-from ..routing.tokens import TokenTable
+from ..routing.tokens import ListedToken, TokenTable
 
 NO_BOOK = "no maker has a live book"
 """Reason why a chain with pairs is not ready."""
@@ -50,6 +50,13 @@ class ServedChain(OpenMakers, frozen=True, kw_only=True):
         if not self.has_relayer:
             return f"Delta is not served on chain {self.chain_id}: no relayer settles its orders"
         return ""
+
+    def values_gas_in(self, token: ListedToken) -> bool:
+        """Whether the price of gas can be told in a token: it is the native one, or both have a price."""
+        native = self.tokens.wrapped_native
+        if token.routed == native:
+            return True
+        return all(self.usd.value(priced, 1) is not None for priced in (native, token.routed))
 
     def not_ready(self, *, needs_books: bool = True) -> list[str]:
         """Reasons why the venue cannot trade on this chain now: no node, no gas price, or no maker's book.

@@ -38,7 +38,7 @@ from cambist.engine.trade.delta.auction.agents import Agents, AuctioneerWakeup
 from cambist.engine.trade.delta.auction.auction_queue import AuctionQueue
 from cambist.engine.trade.delta.auction.auctioneer import Auctioneer, AuctionIds
 from cambist.engine.trade.delta.auction.gas_cover import GasCover
-from cambist.engine.trade.delta.auction.handlers import Handlers
+from cambist.engine.trade.delta.auction.own_bids import OwnBids
 from cambist.engine.trade.delta.auction.simulating import AuctionAt
 from cambist.engine.trade.delta.bids.agent_client import AgentClientStatistics
 from cambist.engine.trade.delta.bids.bids import RoundOrder
@@ -47,7 +47,7 @@ from cambist.engine.trade.delta.settlement.claims import Claims
 from cambist.engine.trade.delta.settlement.owner_costs import OwnerCosts
 from cambist.engine.trade.delta.settlement.settling import Settling, TellAgent
 from cambist.engine.trade.orders.scheduler import Scheduler
-from support.delta.bidding import ONE, USDC_ONE
+from support.delta.bidding import DELTA, ONE, USDC_ONE, WETH
 from support.patience import PATIENCE_S, ROUND_S
 from support.store.store_work import now_ms
 from support.store.stores import a_delta_order
@@ -246,7 +246,7 @@ def an_auctioneer(
     settings = DeltaSettings(gather_s=0.001, round_s=round_s)
     wakeup = AuctioneerWakeup()
     asked = Agents(cast("Any", agents), chain_id=chain_id, settings=settings, wakeup=wakeup, wall_ms=wall_ms)
-    handlers = Handlers(settings, asked.tell, wall_ms)
+    own_bids = OwnBids(DELTA, WETH, settings, asked.tell, wall_ms)
     idle: Any = SimpleNamespace(line_up=lambda *_: None)
     settling = idle if settles is None else settles(store, orders, asked.tell)
     claims = claims or Claims(lambda *_: Holding(PLENTY, PLENTY))
@@ -254,7 +254,7 @@ def an_auctioneer(
     queue = AuctionQueue(
         chain,
         asked,
-        handlers,
+        own_bids,
         wakeup,
         orders,
         Scheduler(wall_ms),
@@ -267,7 +267,7 @@ def an_auctioneer(
     auctioneer = Auctioneer(
         AuctionAt(cast("Any", place), b"\x4e" * 20, 5_000_000),
         asked,
-        handlers,
+        own_bids,
         wakeup,
         queue,
         orders,

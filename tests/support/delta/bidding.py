@@ -30,7 +30,7 @@ from cambist.engine.trade.delta.bids.simulation import Proven, SettlementOutcome
 from cambist.engine.trade.delta.orders.document import DeltaDocument, order_json
 from cambist.engine.trade.delta.orders.terms import next_part, terms_of
 
-ALICE, WETH, USDC = b"\xa1" * 20, b"\x0e" * 20, b"\x5d" * 20
+ALICE, WETH, USDC, DELTA = b"\xa1" * 20, b"\x0e" * 20, b"\x5d" * 20, b"\xde" * 20
 ONE, USDC_ONE = 10**18, 10**6
 DEADLINE_S = 1_800_000_000
 SIGNATURE = b"\x51" * 64

@@ -144,7 +144,7 @@ abstract contract Settling is DeltaState {
         received = Tokens.balance(dest, address(this)) - destBefore;
         uint256 unspent = Tokens.balance(src, address(this)) - srcBefore;
         if (src == dest) {
-            // A transfer between chains: what is here is one amount, and counts once.
+            // A bridge-only order: what is here is one amount, and counts once.
             if (part.isPurchase) received = Math.least(received, part.destAmount);
             unspent -= received;
         }

@@ -20,8 +20,7 @@ from math import inf
 import trio
 from msgspec import Struct
 
-from .....codecs.eip712_orders.delta import ExternalOrder
-from .....config.limits import AGENT_ORDERS_MAX, HANDLED_ORDERS_MAX
+from .....config.limits import AGENT_ORDERS_MAX, OWN_ROUND_ORDERS_MAX
 from .....config.sections.venue import DeltaSettings
 from ....chain.port import Chain
 from ...orders.scheduler import Scheduler
@@ -30,7 +29,7 @@ from ..orders.live_orders import LiveOrder, LiveOrders
 from ..orders.terms import slice_due
 from .agents import Agents, AuctioneerWakeup
 from .due_orders import AgentRoom, Assignment, DueOrders
-from .handlers import Handlers
+from .own_bids import OwnBids
 from .slice_watch import SliceWatch
 
 
@@ -52,7 +51,7 @@ class AuctionQueue:
 
     Args:
         agents: agents of the chain, which decide how many orders share a round.
-        handlers: pauses (rests) of failing handlers; a handler's orders wait until its rest ends.
+        own_bids: says which orders no agent trades; an order waits until the rest of its trader ends.
         wakeup: event that the queue sets when an order is due.
         scheduler: the engine's scheduler of timers.
         head_time_s: returns the time of the latest block that this process has seen, Unix seconds.
@@ -70,7 +69,7 @@ class AuctionQueue:
         self,
         chain: Chain,
         agents: Agents,
-        handlers: Handlers,
+        own_bids: OwnBids,
         wakeup: AuctioneerWakeup,
         orders: LiveOrders,
         scheduler: Scheduler,
@@ -82,7 +81,7 @@ class AuctionQueue:
         wall_ms: Callable[[], int],
     ) -> None:
         self._agents = agents
-        self._handlers = handlers
+        self._own_bids = own_bids
         self._wakeup = wakeup
         self._orders = orders
         self._scheduler = scheduler
@@ -93,14 +92,14 @@ class AuctionQueue:
         self._tries: dict[bytes, int] = {}  # order hash -> rounds without a settlement
         self._waiting: dict[bytes, int] = {}  # order hash -> time of its last fill, Unix seconds
         self._ready = DueOrders(settings.round_s)
-        self._handled: dict[bytes, None] = {}  # due orders of handlers, in the order of their coming
-        self._handled_last: frozenset[bytes] = frozenset()  # orders of the last round without agents
+        self._own: dict[bytes, None] = {}  # due orders without agents, in the order of their coming
+        self._own_last: frozenset[bytes] = frozenset()  # orders of the last round without agents
         self._in_round: set[bytes] = set()
         self.slices = SliceWatch(chain, head_time_s, self._slice_due)
 
     def __iter__(self) -> Iterator[bytes]:
         """Iterate over the hashes of orders that wait, are due, or had a round without a settlement."""
-        return iter({*self._tries, *self._waiting, *self.slices, *self._ready, *self._handled})
+        return iter({*self._tries, *self._waiting, *self.slices, *self._ready, *self._own})
 
     @property
     def waiting(self) -> int:
@@ -110,7 +109,7 @@ class AuctionQueue:
     @property
     def due(self) -> int:
         """Number of orders that are due for an auction round but are not in a round yet."""
-        return len(self._ready) + len(self._handled)
+        return len(self._ready) + len(self._own)
 
     # --- Offers -----------------------------------------------------------------------------------------
 
@@ -123,7 +122,7 @@ class AuctionQueue:
             is_due: whether to skip the order's pause; a TWAP slice still waits for its time on chain.
         """
         order_hash = live.order_hash
-        if order_hash in self._ready or order_hash in self._handled or order_hash in self._in_round:
+        if order_hash in self._ready or order_hash in self._own or order_hash in self._in_round:
             return
         if order_hash in self._waiting:
             # `tend` offers an order at each of its changes: of these, only a fill begins the pause anew.
@@ -148,16 +147,16 @@ class AuctionQueue:
         """Return the earliest time at which an order's next round may open, Unix milliseconds.
 
         The time is now for an order without an unsuccessful round or settlement; else the end of a pause,
-        which doubles with each unsuccessful round or settlement, up to a maximum. An order of a handler
-        waits for the end of the handler's rest, too, and every order for the end of its owner's.
+        which doubles with each unsuccessful round or settlement, up to a maximum. An order
+        that no agent trades waits for the end of its trader's rest, too, and every order for the end of its
+        owner's.
         """
         tries = self._tries.get(live.order_hash, 0) + live.in_vain
         again_s = min(self._settings.again_s * 2.0 ** min(tries - 1, 30), self._settings.again_s_max)
         spread = 1 - live.order_hash[tries % len(live.order_hash)] / 1_024  # above 0.75, at most 1
         now_ms = self._wall_ms()
         due_ms = now_ms + (round(again_s * spread * 1_000) if tries else 0)
-        if isinstance(live.order, ExternalOrder):
-            due_ms = max(due_ms, self._handlers.rests_until_ms(live.order))
+        due_ms = max(due_ms, self._own_bids.rests_until_ms(live.order))
         return max(due_ms, self.owner_rests_until_ms(live.terms.owner))
 
     def is_joinable(self, order_hash: bytes) -> bool:
@@ -179,7 +178,7 @@ class AuctionQueue:
         """Remove an order from the queue; an auction round in progress with the order goes on."""
         self._tries.pop(order_hash, None)
         self._ready.remove(order_hash)
-        self._handled.pop(order_hash, None)
+        self._own.pop(order_hash, None)
         self.slices.forget(order_hash)
         if self._waiting.pop(order_hash, None) is not None:
             self._scheduler.cancel(_timer(order_hash))
@@ -199,8 +198,8 @@ class AuctionQueue:
     def take(self, standing: dict[str, AgentRoom], now: float) -> list[DueRound]:
         """Remove the due orders for which agents have capacity, and group them into new auction rounds.
 
-        Due orders of handlers form a round without agents. The next round of handlers' orders opens once all
-        orders have left the round before. Orders that are not open, or have a settlement under way, are
+        Due orders on which the venue bids itself form a round without agents. The next such round opens once
+        all orders have left the round before. Orders that are not open, or have a settlement under way, are
         removed without a round.
 
         Args:
@@ -210,24 +209,24 @@ class AuctionQueue:
         room = AGENT_ORDERS_MAX - len(self._in_round)
         rounds = [
             DueRound(self._still_open(assignment), assignment)
-            for assignment in (*self._ready.rounds(standing, now, room), self._take_handled())
+            for assignment in (*self._ready.rounds(standing, now, room), self._take_own())
         ]
         for due in rounds:
             self._in_round |= due.orders.keys()
         return [due for due in rounds if due.orders]
 
-    def _take_handled(self) -> Assignment:
-        """Remove the next due orders of handlers, unless a round of such orders is open."""
+    def _take_own(self) -> Assignment:
+        """Remove the next due orders without agents, unless a round of such orders is open."""
         taken: Assignment = {}
-        while self._may_handle() and len(taken) < HANDLED_ORDERS_MAX:
-            order_hash = next(iter(self._handled))
-            del self._handled[order_hash]
+        while self._may_open_own() and len(taken) < OWN_ROUND_ORDERS_MAX:
+            order_hash = next(iter(self._own))
+            del self._own[order_hash]
             taken[order_hash] = ()
-        self._handled_last = frozenset(taken) or self._handled_last
+        self._own_last = frozenset(taken) or self._own_last
         return taken
 
-    def _may_handle(self) -> bool:
-        return bool(self._handled) and self._in_round.isdisjoint(self._handled_last)
+    def _may_open_own(self) -> bool:
+        return bool(self._own) and self._in_round.isdisjoint(self._own_last)
 
     def next_at(self, standing: dict[str, AgentRoom], now: float) -> float:
         """Return when `take` may next find orders if nothing else happens, seconds of trio's clock.
@@ -238,7 +237,7 @@ class AuctionQueue:
             standing: capacities of the agents that may be asked, by name.
             now: time on trio's clock, seconds.
         """
-        if self._may_handle():
+        if self._may_open_own():
             return now
         if not len(self._ready):
             return inf
@@ -309,8 +308,8 @@ class AuctionQueue:
             self._waiting[order_hash] = live.last_fill_s
             self._scheduler.at(at_ms, _timer(order_hash), lambda: self._make_ready(order_hash))
             return
-        if isinstance(live.order, ExternalOrder):
-            self._handled[order_hash] = None
+        if self._own_bids.trader_of(live.order) is not None:
+            self._own[order_hash] = None
             self._wakeup.wake()
             return
         is_new = order_hash not in self._tries if is_new is None else is_new

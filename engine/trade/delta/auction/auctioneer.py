@@ -1,7 +1,7 @@
 """Auctions of one chain's Delta orders: rounds of due orders, and the settlements of winning bids.
 
     due orders (`auction_queue`), after gather_s -> a round: all agents asked at once -> closed
-    due orders of handlers                       -> a round without agents, closed at once
+    due orders that no agent trades              -> a round without agents, closed at once
         -> bids simulated at one block -> winners decided
         -> for each winning bid one unit: records, effects `settle` and steps to ACTIVE of the bid's orders
         -> records of the other orders
@@ -34,7 +34,6 @@ import structlog
 import trio
 from msgspec import Struct
 
-from .....codecs.eip712_orders.delta import ExternalOrder
 from .....codecs.messages.agent_messages import Notice, NoticeEntry
 from .....config.errors import ChainError, OrderNotFound, RequestError, StoreError
 from .....config.limits import VENUE_ROUNDS_OPEN_MAX
@@ -57,7 +56,7 @@ from ..bids.bids import Answer, Candidate, Rejection, RoundOrder, read_answer, s
 from ..bids.simulation import Proven
 from ..orders.life import OPEN, SETTLE, DeltaStep, won
 from ..orders.live_orders import LiveOrder, LiveOrders
-from ..orders.terms import is_scheduled
+from ..orders.terms import SettledOrder, is_scheduled
 from ..settlement.claims import Claims
 from ..settlement.settling import (
     Settlement,
@@ -70,7 +69,7 @@ from .auction import AuctionVerdict, Decision, deciding, left_out, let_go, notic
 from .auction_queue import AuctionQueue, DueRound
 from .auction_record import Rejections, RoundTimes, round_rows
 from .gas_cover import NOT_CARRIED, GasCover
-from .handlers import Handlers
+from .own_bids import OwnBids
 from .round_asking import Round, RoundAsking
 from .simulating import AuctionAt, covering_cost, gas_cost, simulated
 
@@ -163,7 +162,7 @@ class Auctioneer:
         at: chain, sending account and gas limit of settlements.
         agents: agents of the chain.
         wakeup: event that wakes `run`; the agents and the queue set it too.
-        handlers: makes the venue's own bids on orders of handlers.
+        own_bids: makes the venue's own bids on orders that no agent trades.
         gas: decides which bids the relayer pays for.
         is_barred: returns whether an agent may not settle for an owner now.
         there_wei: returns what an order's delivery on another chain costs, in wei of this chain.
@@ -181,7 +180,7 @@ class Auctioneer:
         self,
         at: AuctionAt,
         agents: Agents,
-        handlers: Handlers,
+        own_bids: OwnBids,
         wakeup: AuctioneerWakeup,
         queue: AuctionQueue,
         orders: LiveOrders,
@@ -220,7 +219,7 @@ class Auctioneer:
         self._opens_at = -math.inf  # earliest time of the next round, in trio's time
         self._slices = Slices()
         self._agents = agents
-        self._handlers = handlers
+        self._own_bids = own_bids
         self._asking = RoundAsking(
             agents, at.served, round_s=settings.round_s, slices=self._slices, wall_ms=wall_ms
         )
@@ -260,9 +259,13 @@ class Auctioneer:
         """Return each agent's report of answers, settlements, faults and cool-down, by agent name."""
         return self._agents.reports()
 
-    def handler_rests_until_ms(self, order: ExternalOrder) -> int:
-        """Return the end of the pause (rest) of an order's handler, Unix milliseconds; 0 without a rest."""
-        return self._handlers.rests_until_ms(order)
+    def is_own(self, order: SettledOrder) -> bool:
+        """Whether the venue bids on an order itself, so that no agent is asked."""
+        return self._own_bids.trader_of(order) is not None
+
+    def own_rests_until_ms(self, order: SettledOrder) -> int:
+        """Return the end of the rest of an order that no agent trades, Unix milliseconds; 0 without one."""
+        return self._own_bids.rests_until_ms(order)
 
     def owner_rests_until_ms(self, owner: bytes) -> int:
         """Return the end of an owner's rest after failed settlements, Unix milliseconds; 0 without a rest."""
@@ -387,7 +390,8 @@ class Auctioneer:
         found = await simulated(candidates, self._at, partial(self._upcoming, this), self._slices)
         rejections += found.rejections
         this.considered.difference_update(found.unknown)
-        this.considered.update(_handled(this))  # a handler that takes too long pauses its orders
+        # An order without agents whose simulation takes too long is paused.
+        this.considered.update(key for key, order in this.orders.items() if self.is_own(order.order))
         decision, paid = await self._decision(this, found.proven, rejections)
         self._closed_ms |= dict.fromkeys(this.orders, closed_ms)
         self._agents.hold(this.auction_id)  # a settlement may begin before all others are stored
@@ -403,8 +407,8 @@ class Auctioneer:
     ) -> list[Candidate]:
         """Decode the bids in the agents' answers and select the bids to simulate, each agent's best first.
 
-        The other bids are appended to `rejections`. The candidates for orders of handlers are the venue's own
-        bids.
+        The other bids are appended to `rejections`. The candidates for orders without agents are the
+        venue's own bids.
         """
         candidates: list[Candidate] = []
         for answer in answers:
@@ -413,7 +417,7 @@ class Auctioneer:
             candidates += best
             rejections += [*unread, *surplus]
         for order in this.orders.values():
-            candidates += self._handlers.bids(order)
+            candidates += self._own_bids.bids(order)
         return candidates
 
     async def _decision(
@@ -628,11 +632,6 @@ class Auctioneer:
 
 class _NotOpen(Exception):
     """Error: an order of a winning bid was cancelled, has ended, or got another settlement meanwhile."""
-
-
-def _handled(this: Round) -> set[bytes]:
-    """Return the hashes of a round's orders that handlers trade."""
-    return {key for key, order in this.orders.items() if isinstance(order.order, ExternalOrder)}
 
 
 def _by_agent(

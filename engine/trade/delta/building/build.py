@@ -248,7 +248,7 @@ def built_order(body: BuildBody, route: Route, terms: BuildTerms) -> tuple[Typed
     nonce = terms.nonce if body.nonce is None else parse_amount(body.nonce, "nonce")
     _check_deadline(body, body.deadline, terms.now_s)
     ends = (owner, beneficiary, terms.src.address, terms.dest.address)
-    bridge = _bridge(body, route)
+    bridge = _bridge(body, route, terms)
     if body.order_type not in _TWAPS:
         sells = side is Side.SELL
         order = DeltaOrder(
@@ -355,7 +355,7 @@ def _check_kind(body: BuildBody) -> None:
             )
 
 
-def _bridge(body: BuildBody, route: Route) -> DeltaBridge:
+def _bridge(body: BuildBody, route: Route, terms: BuildTerms) -> DeltaBridge:
     """Return the bridge that an order on a route signs; SAME_CHAIN for a route on one chain.
 
     Raises:
@@ -366,6 +366,9 @@ def _bridge(body: BuildBody, route: Route) -> DeltaBridge:
         return SAME_CHAIN
     if body.order_type in (BuildOrderType.EXTERNAL_ORDER, BuildOrderType.PRODUCTIVE_ORDER):
         raise InvalidInput(field="orderType", expected="Order or a TWAP across chains", got=body.order_type)
+    if terms.src.routed == terms.dest.routed and body.order_type in _TWAPS:
+        why = f"{terms.src.symbol} is the token that the bridge takes: one order can send it all"
+        raise InvalidInput(why, field="orderType", expected=BuildOrderType.ORDER, got=body.order_type)
     if body.partially_fillable:
         raise InvalidInput(field="partiallyFillable", expected="false across chains", got=True)
     params, there = route.bridge.contract_params, route.destination.output.token

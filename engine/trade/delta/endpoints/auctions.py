@@ -14,7 +14,6 @@ from typing import Protocol
 
 from msgspec.structs import replace
 
-from .....codecs.eip712_orders.delta import ExternalOrder
 from .....codecs.iso_time import iso_ms
 from .....codecs.messages.auction_messages import (
     AgentScore,
@@ -46,6 +45,7 @@ from ..explain import OrderFacts, explained
 from ..intake.stored_orders import StoredOrders
 from ..orders.funds import MissingFund
 from ..orders.live_orders import LiveOrder
+from ..orders.terms import SettledOrder
 from ..resting.resting_price import RestingFacts
 from ..settlement.auction_settled import with_settlements
 
@@ -65,8 +65,12 @@ class ChainAuctions(Protocol):
         """Return each agent's report of answers, settlements, faults and cool-down, by agent name."""
         ...
 
-    def handler_rests_until_ms(self, order: ExternalOrder) -> int:
-        """Return the end of the pause (rest) of an order's handler, Unix milliseconds; 0 without a rest."""
+    def is_own(self, order: SettledOrder) -> bool:
+        """Whether the venue bids on an order itself, so that no agent is asked."""
+        ...
+
+    def own_rests_until_ms(self, order: SettledOrder) -> int:
+        """Return the end of the rest of an order that no agent trades, Unix milliseconds; 0 without one."""
         ...
 
     def owner_rests_until_ms(self, owner: bytes) -> int:
@@ -210,11 +214,12 @@ class Auctions:
             self._store, [(order_round.auction_id, order_round.order) for order_round in rounds]
         )
         of_chain, live = self._auctions.get(row.chain_id), self._live(row.order_hash)
-        rests_until_ms = owner_rests_until_ms = 0
+        own_rests_until_ms = owner_rests_until_ms = 0
+        is_own = row.kind is row.kind.EXTERNAL_ORDER
         if of_chain is not None and live is not None:
+            is_own = of_chain.is_own(live.order)
+            own_rests_until_ms = of_chain.own_rests_until_ms(live.order)
             owner_rests_until_ms = of_chain.owner_rests_until_ms(live.terms.owner)
-        if of_chain is not None and live is not None and isinstance(live.order, ExternalOrder):
-            rests_until_ms = of_chain.handler_rests_until_ms(live.order)
         return explained(
             OrderFacts(
                 row=row,
@@ -230,7 +235,8 @@ class Auctions:
                 chain_s=0 if of_chain is None else of_chain.chain_s,
                 lacks=self._lacks(row.chain_id, row.order_hash),
                 waits=() if self._waits is None else await self._waits(row.order_hash),
-                handler_rests_until_ms=rests_until_ms,
+                is_own=is_own,
+                own_rests_until_ms=own_rests_until_ms,
                 owner_rests_until_ms=owner_rests_until_ms,
                 is_carried=live is None or self._is_carried(live),
             )

@@ -111,13 +111,15 @@ from ...served.token_permits import Answers
 from ..building.build import DeltaDomain, check_metadata, check_purchase_slices
 from ..building.order_kinds import AdmittedHandlers, check_handler
 from ..orders.document import DeltaDocument, order_json
-from ..orders.entering import entering
+from ..orders.entering import entering, is_crosschain
 from ..orders.funds import source_of
 from ..orders.terms import (
     DeltaPart,
     OrderTerms,
     SettledOrder,
     UnslicedOrder,
+    bridge_only_promise,
+    is_bridge_only,
     is_scheduled,
     next_part,
     output_total,
@@ -260,6 +262,7 @@ def checked(body: SubmitBody, found: IdentifiedDelta, rules: Rules) -> Submissio
     first = _check_amounts(order)
     _check_contracts(order, rules)
     terms = _terms(order)
+    _check_bridge_only(order, terms, first, rules.tokens)
     check_metadata(order.metadata, "order.metadata")
     kind = _kind(body, found)
     document = _document(body, found, by_key=rules.by_key)
@@ -292,9 +295,23 @@ def _check_tokens(order: SettledOrder, tokens: TokenTable) -> ListedToken:
             )
         ends.append(token)
     src, dest = ends
-    if src.routed == dest.routed:
+    if src.routed == dest.routed and not (isinstance(order, DeltaOrder) and is_crosschain(order)):
         raise InvalidInput(field="order.destToken", expected="another token than srcToken", got=dest.text)
     return src
+
+
+def _check_bridge_only(order: SettledOrder, terms: OrderTerms, first: DeltaPart, tokens: TokenTable) -> None:
+    """Refuse a bridge-only order that its own amounts and fees keep from ever being settled."""
+    if not isinstance(order, DeltaOrder) or not is_bridge_only(order, tokens.wrapped_native):
+        return
+    if bridge_only_promise(terms, first) is None:
+        sells = terms.side is Side.SELL
+        raise InvalidInput(
+            "the fees that the order signs leave too little",
+            field="order.destAmount" if sells else "order.srcAmount",
+            expected="at most srcAmount less the fees" if sells else "at least destAmount with the fees",
+            got=order.dest_amount if sells else order.src_amount,
+        )
 
 
 def _check_bridge(body: SubmitBody, order: SettledOrder, rules: Rules) -> None:

@@ -44,8 +44,10 @@ from .....codecs.eip712_orders.delta import (
 from .....codecs.eip712_orders.partner_and_fee import PartnerAndFee, unpack_partner_and_fee
 from .....codecs.messages.vocabulary import Side
 from .....codecs.rounding import div_up, mul_div_down, mul_div_up
+from .....codecs.trading_token import NATIVE_TOKEN
 from .....crypto.addresses import ZERO_ADDRESS
-from .entering import entering
+from ....chain.proceeds import of_purchase, of_sale
+from .entering import entering, is_crosschain
 
 SettledOrder = AnyDeltaOrder
 """Struct types of orders that the Delta contract settles (choices.md#quotes-and-routes)."""
@@ -128,6 +130,36 @@ def terms_of(order: SettledOrder) -> OrderTerms:
         order.permit,
         *held_of(order, src_total),
     )
+
+
+def is_bridge_only(order: SettledOrder, wrapped_native: bytes) -> bool:
+    """Whether an order's source is the token that enters its bridge, so that nothing is traded.
+
+    Args:
+        wrapped_native: address of the chain's wrapped native token, 20 bytes; empty for none.
+    """
+    src = wrapped_native if order.src_token == NATIVE_TOKEN else order.src_token
+    return is_crosschain(order) and src == order.dest_token
+
+
+def bridge_only_promise(terms: OrderTerms, part: DeltaPart) -> int | None:
+    """Compute what a settlement of a bridge-only order can promise; None if the limit is out of reach.
+
+    Args:
+        part: the settled part.
+
+    Returns:
+        Raw units that enter the bridge, after fee and shares of surplus (SELL); or raw units that the owner
+        spends at most (BUY).
+    """
+    if terms.side is Side.SELL:
+        cut = of_sale(part.src_amount, part.expected, part.dest_amount, terms.fee)
+        sent = part.src_amount - cut.total
+        return sent if sent >= part.dest_amount else None
+    paid = of_purchase(part.dest_amount, part.expected, part.src_amount, terms.fee)
+    if paid is None:
+        return None
+    return min(part.dest_amount + paid.total + 1, part.src_amount)  # rounding a share may take one unit more
 
 
 def held_of(order: SettledOrder, src_total: int) -> tuple[bytes, int]:

@@ -152,12 +152,16 @@ class PriceWatch:
         if known is not None and known.live is not live:  # dropped from memory, and loaded again since
             self.forget(live.order_hash)
             known = None
+        ends = self._prices.ends(live)
+        if ends[0] == ends[1]:  # a bridge-only order: no book gives its price
+            self._queue.offer(live)
+            return
         if rests(live):
             if known is None:
                 self._rest(live)
             return
         if known is None and isinstance(live.order, DeltaOrder):
-            other = self._orders.add(live, self._prices.ends(live), rate_of(live), is_other=True)
+            other = self._orders.add(live, ends, rate_of(live), is_other=True)
             due_ms = self._queue.due_ms(live)
             if due_ms > self._wall_ms():  # a settlement of it has failed
                 other.until_ms, other.best = due_ms, NEVER

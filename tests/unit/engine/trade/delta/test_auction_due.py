@@ -15,13 +15,22 @@ from cambist.crypto.hexadecimal import to_hex
 from cambist.engine.chain.port import Header, Upcoming
 from cambist.engine.trade.delta.auction.agents import Agents, AuctioneerWakeup
 from cambist.engine.trade.delta.auction.auction_queue import AuctionQueue
-from cambist.engine.trade.delta.auction.handlers import Handlers
+from cambist.engine.trade.delta.auction.own_bids import OwnBids
 from cambist.engine.trade.delta.bids.agent_rest import AgentFault
 from cambist.engine.trade.delta.orders.live_orders import LiveOrder
 from cambist.engine.trade.delta.settlement.settling import Settling
 from cambist.engine.trade.orders.scheduler import Scheduler
 from support.delta.auctioning import PlayedAgent, PlayedAuction, an_auction, on_each
-from support.delta.bidding import HANDLER, a_delta_order, a_round_order, a_twap, an_external_order, asked_for
+from support.delta.bidding import (
+    DELTA,
+    HANDLER,
+    WETH,
+    a_delta_order,
+    a_round_order,
+    a_twap,
+    an_external_order,
+    asked_for,
+)
 from support.patience import until
 from support.store.stores import NOW_MS
 
@@ -45,11 +54,11 @@ class Clock:
             return self.now_ms
 
         agents = Agents({}, chain_id=1, settings=settings, wakeup=wakeup, wall_ms=wall_ms)
-        self.handlers = Handlers(settings, agents.tell, wall_ms)
+        self.own_bids = OwnBids(DELTA, WETH, settings, agents.tell, wall_ms)
         self.queue = AuctionQueue(
             cast("Any", self),
             agents,
-            self.handlers,
+            self.own_bids,
             wakeup,
             cast("Any", self.lives),
             self.scheduler,
@@ -320,10 +329,10 @@ async def test_a_withdrawn_order_of_a_handler_is_not_due() -> None:
 async def test_orders_of_a_handler_that_rests_wait_as_long() -> None:
     clock = Clock()
     asked = asked_for(an_external_order())
-    list(clock.handlers.bids(asked))
+    list(clock.own_bids.bids(asked))
     reverted = NoticeEntry(Notice.REVERTED, to_hex(asked.order_hash))
-    clock.handlers.tell(to_checksum(HANDLER), 1, reverted, AgentFault.REVERTED)
-    until_ms = clock.handlers.rests_until_ms(an_external_order())
+    clock.own_bids.tell(to_checksum(HANDLER), 1, reverted, AgentFault.REVERTED)
+    until_ms = clock.own_bids.rests_until_ms(an_external_order())
     assert until_ms > NOW_MS
     live = a_handled(1)
     assert clock.queue.due_ms(live) == until_ms

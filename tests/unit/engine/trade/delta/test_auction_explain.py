@@ -9,6 +9,7 @@ import pytest
 from msgspec import UNSET
 from msgspec.structs import replace
 
+from cambist.codecs.iso_time import iso_ms
 from cambist.codecs.messages.agent_messages import Notice
 from cambist.codecs.messages.auction_messages import AuctionBid, OrderRound
 from cambist.codecs.messages.vocabulary import OnChainOrderType, OrderStatus, Side
@@ -410,6 +411,17 @@ def test_the_amount_of_a_transfer_is_of_the_chain_where_it_waits(is_late: bool) 
     assert told(arrived, None) == [{"amount": "59", "token": there, "chainId": 10}]
     assert told(failed, live()) == [{"amount": "70", "token": here}]
     assert told(failed, None) == []
+
+
+@pytest.mark.parametrize(("kind", "code"), [("EXTERNAL_ORDER", "handlerRests"), ("ORDER", "bridgeOnlyRests")])
+def test_an_order_of_no_agent_names_its_own_rest_and_no_agent(kind: str, code: str) -> None:
+    row = replace(a_row(), kind=OnChainOrderType[kind])
+    facts = OrderFacts(row, live(), (), 0, {}, NOW_MS, is_own=True, own_rests_until_ms=NOW_MS + 1_000)
+    (reason,) = explained(facts).reasons
+    assert reason.code == code
+    assert reason.text.endswith(f"until {iso_ms(NOW_MS + 1_000)}")
+    (reason,) = explained(replace(facts, own_rests_until_ms=0)).reasons
+    assert reason.code == "notAuctioned"
 
 
 def test_every_code_is_on_the_page_and_no_other() -> None:

@@ -397,6 +397,23 @@ def test_of_native_tokens_the_wrapped_ones_books_count() -> None:
     assert market.look() == [order]
 
 
+@pytest.mark.parametrize("src", [WETH, bytes.fromhex("ee" * 20)])
+def test_a_bridge_only_order_waits_for_no_price(src: bytes) -> None:
+    """Its two tokens are one, of which no book tells a price."""
+    market = a_market()
+    orders = [
+        a_limit_order(src, WETH, ONE[WETH], ONE[WETH] // 2, is_market=is_market)
+        for is_market in (False, True)
+    ]
+    market.rest(*orders)
+    assert market.auctions.offers == orders
+    assert market.look() == []
+    assert market.watch.statistics().orders == 0
+    market.watch.again(orders[0])
+    assert market.auctions.offers == [*orders, orders[0]]
+    assert market.watch.facts(orders[0].order_hash) is None
+
+
 def test_an_order_of_a_pair_without_books_is_found_once_they_come() -> None:
     market = a_market()
     order = a_limit_order(DAI, USDC, 100 * ONE[DAI], 99 * USD)

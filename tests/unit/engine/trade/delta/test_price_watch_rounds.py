@@ -13,10 +13,11 @@ from cambist.config.sections.venue import DeltaSettings
 from cambist.engine.trade.delta.auction.agents import Agents, AuctioneerWakeup
 from cambist.engine.trade.delta.auction.auction_queue import AuctionQueue
 from cambist.engine.trade.delta.auction.auctioneer import Auctioneer, AuctionIds
-from cambist.engine.trade.delta.auction.handlers import Handlers
+from cambist.engine.trade.delta.auction.own_bids import OwnBids
 from cambist.engine.trade.delta.orders.live_orders import LiveOrder
 from cambist.engine.trade.delta.resting.price_watch import PriceWatch
 from cambist.engine.trade.orders.scheduler import Scheduler
+from support.delta.bidding import DELTA
 from support.delta.limit_orders import NOW_MS, Watched, a_limit_order
 from support.makers.live_books import ONE, USDC, WETH, a_book, an_index
 
@@ -50,9 +51,9 @@ class InVain(Auctioneer):
         clients, nothing = {"ann": cast("Any", Bidless())}, cast("Any", None)
         wakeup, settings = AuctioneerWakeup(), DeltaSettings()
         agents = Agents(clients, chain_id=1, settings=settings, wakeup=wakeup, wall_ms=wall_ms)
-        handlers = Handlers(settings, agents.tell, wall_ms)
+        own_bids = OwnBids(DELTA, WETH, settings, agents.tell, wall_ms)
         self.queue = AuctionQueue(
-            nothing, agents, handlers, wakeup, orders, scheduler,
+            nothing, agents, own_bids, wakeup, orders, scheduler,
             head_time_s=lambda: 0, is_carried=lambda _: True, owner_rests_until_ms=lambda _: 0,
             settings=settings, wall_ms=wall_ms,
         )  # fmt: skip
@@ -60,7 +61,7 @@ class InVain(Auctioneer):
             market.index, market.prices, self.queue, gas_price_wei=lambda: 0, wall_ms=wall_ms
         )
         super().__init__(
-            at, agents, handlers, wakeup, self.queue, orders, nothing, gas=nothing,
+            at, agents, own_bids, wakeup, self.queue, orders, nothing, gas=nothing,
             is_barred=nothing, there_wei=nothing, settling=nothing, claims=nothing,
             unsettled=self.watch.again, ids=AuctionIds(),
             settings=settings, wall_ms=wall_ms,

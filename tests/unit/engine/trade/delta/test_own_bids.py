@@ -1,4 +1,4 @@
-"""The venue's own bids on orders of handlers, and the rests of handlers that fail."""
+"""The venue's own bids on orders of handlers and on bridge-only ones, and the rests of those that fail."""
 
 from pathlib import Path
 from typing import Any
@@ -6,10 +6,20 @@ from typing import Any
 import pytest
 import trio
 
+from cambist.codecs.bridges.bridge_terms import (
+    SELECTORS,
+    AcrossTerms,
+    BridgeFee,
+    BridgeKind,
+    input_of,
+    pack_terms,
+)
 from cambist.codecs.contracts.abi import selector
-from cambist.codecs.contracts.delta_calldata import NO_AGENT, Execution, settle_external
+from cambist.codecs.contracts.delta_calldata import EXECUTOR, NO_AGENT, Execution, settle, settle_external
+from cambist.codecs.eip712_orders.delta import DeltaBridge, DeltaOrder
 from cambist.codecs.eip712_orders.partner_and_fee import PartnerAndFee, pack_partner_and_fee
 from cambist.codecs.messages.agent_messages import Notice, NoticeEntry
+from cambist.codecs.trading_token import NATIVE_TOKEN
 from cambist.config import limits
 from cambist.config.errors import Reverted
 from cambist.config.sections.venue import DeltaSettings
@@ -20,15 +30,19 @@ from cambist.engine.store.queries import auction_rounds
 from cambist.engine.store.tables import AUCTION_ROUND
 from cambist.engine.store.units import row_of
 from cambist.engine.trade.delta.auction.auction_record import round_of
-from cambist.engine.trade.delta.auction.handlers import Handlers
+from cambist.engine.trade.delta.auction.own_bids import OwnBids
 from cambist.engine.trade.delta.bids.agent_rest import AgentFault
 from support.delta.auctioning import PlayedAgent, an_auction, on_each
 from support.delta.bidding import (
     ALICE,
+    DELTA,
     HANDLER,
     ONE,
     SIGNATURE,
+    USDC,
     USDC_ONE,
+    WETH,
+    a_delta_order,
     a_round_order,
     an_external_order,
     asked_for,
@@ -46,23 +60,25 @@ class Told:
     def __init__(self) -> None:
         self.now_ms = 1_000_000
         self.agents: list[str] = []
-        self.handlers = Handlers(SETTINGS, lambda *told: self.agents.append(told[0]), lambda: self.now_ms)
+        self.own_bids = OwnBids(
+            DELTA, WETH, SETTINGS, lambda *told: self.agents.append(told[0]), lambda: self.now_ms
+        )
 
     def fails(
         self, name: str = NAME, fault: AgentFault | None = AgentFault.REVERTED, *, number: int = 1
     ) -> None:
         """A settlement of the order with this number fails, of an agent or a handler."""
-        self.handlers.tell(name, 1, NoticeEntry(Notice.REVERTED, to_hex(hash_of(number))), fault)
+        self.own_bids.tell(name, 1, NoticeEntry(Notice.REVERTED, to_hex(hash_of(number))), fault)
 
     def rest_s(self, owner: bytes = ALICE) -> float:
         """Seconds that the handler still rests for an owner."""
-        until_ms = self.handlers.rests_until_ms(an_external_order(owner=owner))
+        until_ms = self.own_bids.rests_until_ms(an_external_order(owner=owner))
         return (until_ms - self.now_ms) / 1_000 if until_ms else 0
 
 
 def test_a_sale_has_one_bid_on_its_minimum() -> None:
     order = an_external_order()
-    (bid,) = Told().handlers.bids(asked_for(order))
+    (bid,) = Told().own_bids.bids(asked_for(order))
     (part,) = bid.parts
     assert (bid.agent, part.promised, part.given, part.steps) == (NAME, 2_400 * USDC_ONE, 0, ())
     execution = Execution(2_400 * USDC_ONE, 0, (), (), NO_AGENT)
@@ -85,7 +101,7 @@ def test_a_purchase_is_tried_at_its_expected_cost_and_at_its_maximum(
 ) -> None:
     fee = pack_partner_and_fee(PartnerAndFee(ALICE, fee_bps, partner_takes_surplus=False, cap_surplus=True))
     order = an_external_order(buys=True, expected_amount=expected, partner_and_fee=fee)
-    bids = list(Told().handlers.bids(asked_for(order)))
+    bids = list(Told().own_bids.bids(asked_for(order)))
     for bid in bids:
         (part,) = bid.parts
         cost = part.given + part.given * fee_bps // 10_000
@@ -95,13 +111,73 @@ def test_a_purchase_is_tried_at_its_expected_cost_and_at_its_maximum(
     assert bids[-1].parts[0].promised == order.src_amount
 
 
+FEE = BridgeFee(500, 30_000)
+TO_CHAIN_10 = DeltaBridge(
+    SELECTORS[BridgeKind.ACROSS], 10, USDC, 0, pack_terms(AcrossTerms(FEE, 3_600, bytes(20), 0))
+)
+
+
+def a_bridge_only_order(*, buys: bool = False, fee_bps: int = 0, **changed: Any) -> DeltaOrder:
+    """Sends 2,500 USDC, of which 2,400 arrive at least; or has 2,400 arrive for 2,500 at most."""
+    fee = pack_partner_and_fee(PartnerAndFee(ALICE, fee_bps, partner_takes_surplus=True, cap_surplus=False))
+    terms: dict[str, Any] = {"src_token": USDC, "src_amount": 2_500 * USDC_ONE, "bridge": TO_CHAIN_10}
+    terms |= {"dest_amount": 2_400 * USDC_ONE, "expected_amount": 0, "partner_and_fee": fee}
+    return a_delta_order(buys=buys, **terms | changed)
+
+
+@pytest.mark.parametrize(("fee_bps", "sent"), [(0, 2_500 * USDC_ONE), (100, 2_475 * USDC_ONE)])
+def test_all_of_a_bridge_only_sale_is_bid_on_and_goes_to_delta(fee_bps: int, sent: int) -> None:
+    order = a_bridge_only_order(fee_bps=fee_bps)
+    (bid,) = Told().own_bids.bids(a_round_order(1, order))
+    (part,) = bid.parts
+    assert (bid.agent, part.promised, part.given, part.receiver) == (to_checksum(DELTA), sent, 0, DELTA)
+    assert bid.calldata == settle(
+        order, SIGNATURE, order.src_amount, Execution(sent, 0, (), (), NO_AGENT, DELTA)
+    )
+
+
+def test_a_bridge_only_purchase_gives_what_has_to_enter() -> None:
+    needed = input_of(FEE, 0, 2_400 * USDC_ONE)
+    (bid,) = Told().own_bids.bids(a_round_order(1, a_bridge_only_order(buys=True, fee_bps=100)))
+    (part,) = bid.parts
+    assert (part.given, part.receiver) == (needed, EXECUTOR)
+    assert part.promised == needed + needed // 100 + 1
+
+
+def test_deposited_native_tokens_enter_a_bridge_wrapped() -> None:
+    terms: dict[str, Any] = {"src_token": NATIVE_TOKEN, "dest_token": WETH, "src_amount": ONE}
+    swapped: dict[str, Any] = terms | {"dest_token": USDC}
+    own = Told().own_bids
+    assert own.trader_of(a_bridge_only_order(**terms)) == DELTA
+    assert own.trader_of(a_bridge_only_order(**swapped)) is None
+    assert own.trader_of(a_bridge_only_order(src_token=WETH)) is None
+
+
+@pytest.mark.parametrize("buys", [False, True])
+def test_a_limit_that_the_fees_do_not_leave_has_no_bid(*, buys: bool) -> None:
+    order = a_bridge_only_order(buys=buys, src_amount=2_400 * USDC_ONE)
+    assert list(Told().own_bids.bids(a_round_order(1, order))) == []
+
+
+def test_a_bridge_that_fails_rests_for_the_orders_owner_alone() -> None:
+    told = Told()
+    for number, owner in ((1, ALICE), (2, BOB)):
+        list(told.own_bids.bids(a_round_order(number, a_bridge_only_order(owner=owner))))
+    told.fails(to_checksum(DELTA), number=1)
+    assert told.own_bids.rests_until_ms(a_bridge_only_order()) == told.now_ms + 10_000
+    assert told.own_bids.rests_until_ms(a_bridge_only_order(owner=BOB)) == 0
+    assert told.rest_s() == 0
+    assert told.agents == []
+
+
 def test_other_orders_have_no_bid_of_the_venues() -> None:
-    assert list(Told().handlers.bids(a_round_order())) == []
+    for order in (a_delta_order(), a_delta_order(bridge=TO_CHAIN_10)):
+        assert list(Told().own_bids.bids(a_round_order(1, order))) == []
 
 
 def test_a_handler_rests_longer_after_each_failure_and_a_delivery_takes_one_back() -> None:
     told = Told()
-    list(told.handlers.bids(asked_for(an_external_order())))
+    list(told.own_bids.bids(asked_for(an_external_order())))
     assert told.rest_s() == 0
     told.fails()
     assert told.rest_s() == 10
@@ -110,7 +186,7 @@ def test_a_handler_rests_longer_after_each_failure_and_a_delivery_takes_one_back
     told.fails()
     assert told.rest_s() == 20
     told.now_ms += 20_000
-    told.handlers.tell(NAME, 1, NoticeEntry(Notice.SETTLED, to_hex(hash_of(1))), None)
+    told.own_bids.tell(NAME, 1, NoticeEntry(Notice.SETTLED, to_hex(hash_of(1))), None)
     told.fails()
     assert told.rest_s() == 20
     assert told.agents == []
@@ -120,7 +196,7 @@ def test_the_orders_of_one_owner_rest_a_handler_for_no_other() -> None:
     """Else any owner could make orders that fail when they are mined, and stop all others' at no cost."""
     told = Told()
     for number, owner in ((1, ALICE), (2, BOB)):
-        list(told.handlers.bids(asked_for(an_external_order(owner=owner), number)))
+        list(told.own_bids.bids(asked_for(an_external_order(owner=owner), number)))
     told.fails(number=1)
     assert (told.rest_s(ALICE), told.rest_s(BOB)) == (10, 0)
     told.fails(number=2)
@@ -129,7 +205,7 @@ def test_the_orders_of_one_owner_rest_a_handler_for_no_other() -> None:
 
 def test_the_owners_failures_and_those_of_agents_rest_no_handler() -> None:
     told = Told()
-    list(told.handlers.bids(asked_for(an_external_order())))
+    list(told.own_bids.bids(asked_for(an_external_order())))
     told.fails(fault=None)
     told.fails("ann", number=2)
     assert told.rest_s() == 0
@@ -137,17 +213,17 @@ def test_the_owners_failures_and_those_of_agents_rest_no_handler() -> None:
 
 
 def test_a_bounded_number_of_handlers_is_remembered_the_last_used(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("cambist.engine.trade.delta.auction.handlers.HANDLERS_KEPT_MAX", 2)
-    assert limits.HANDLERS_KEPT_MAX > 2
+    monkeypatch.setattr("cambist.engine.trade.delta.auction.own_bids.OWN_BIDS_KEPT_MAX", 2)
+    assert limits.OWN_BIDS_KEPT_MAX > 2
     told = Told()
     orders = [an_external_order(handler=bytes([number]) * 20) for number in (1, 2)]
     for number, order in enumerate(orders, start=1):
-        list(told.handlers.bids(asked_for(order, number)))
+        list(told.own_bids.bids(asked_for(order, number)))
         told.fails(to_checksum(order.handler), number=number)
-    list(told.handlers.bids(asked_for(orders[0], 1)))
-    list(told.handlers.bids(asked_for(an_external_order(), 3)))
-    assert told.handlers.rests_until_ms(orders[0])
-    assert not told.handlers.rests_until_ms(orders[1])
+    list(told.own_bids.bids(asked_for(orders[0], 1)))
+    list(told.own_bids.bids(asked_for(an_external_order(), 3)))
+    assert told.own_bids.rests_until_ms(orders[0])
+    assert not told.own_bids.rests_until_ms(orders[1])
 
 
 # --- Rounds without agents ------------------------------------------------------------------------------

@@ -1,4 +1,4 @@
-"""Orders that sell the token that enters their bridge: nothing is traded, and each unit counts once."""
+"""Bridge-only orders: their source token itself enters the bridge, and each unit counts once."""
 
 from typing import Any
 
@@ -10,6 +10,7 @@ from cambist.codecs.contracts.delta_calldata import EXECUTOR
 from cambist.codecs.eip712_orders.delta import KIND_BUY, DeltaOrder
 from cambist.codecs.eip712_orders.partner_and_fee import PartnerAndFee, pack_partner_and_fee
 from cambist.engine.chain.proceeds import of_purchase, of_sale
+from cambist.engine.trade.delta.orders.terms import bridge_only_promise, next_part, terms_of
 from support.chain.world import NATIVE, ONE, USDC, World
 from support.contracts.bridging import FEE, Bridging, a_bridging, deposit_of
 from support.contracts.settling import Market
@@ -28,7 +29,7 @@ def into(output: int) -> int:
     return input_of(FEE, 0, output)
 
 
-async def a_transfer(bridging: Bridging, by: BridgeKind, **changed: Any) -> DeltaOrder:
+async def a_bridge_only_sale(bridging: Bridging, by: BridgeKind, **changed: Any) -> DeltaOrder:
     """The user sends 2,500 USDC, of which 2,490 have to arrive."""
     world = bridging.world
     terms: dict[str, Any] = {"src_token": world.usdc, "src_amount": SENT, "dest_amount": LEAST}
@@ -36,16 +37,16 @@ async def a_transfer(bridging: Bridging, by: BridgeKind, **changed: Any) -> Delt
     return await world.a_delta_order(**terms | changed)
 
 
-async def a_transfer_to_receive(bridging: Bridging, by: BridgeKind, **changed: Any) -> DeltaOrder:
+async def a_bridge_only_purchase(bridging: Bridging, by: BridgeKind, **changed: Any) -> DeltaOrder:
     """The user has 2,490 USDC arrive, for at most 2,500."""
-    return await a_transfer(bridging, by, kind=KIND_BUY, **changed)
+    return await a_bridge_only_sale(bridging, by, kind=KIND_BUY, **changed)
 
 
 @pytest.mark.parametrize("kind", BridgeKind)
 async def test_all_that_is_sent_enters_the_bridge(
     world: World, market: Market, bridging: Bridging, kind: BridgeKind
 ) -> None:
-    order = await a_transfer(bridging, kind)
+    order = await a_bridge_only_sale(bridging, kind)
     before = await world.balance(world.usdc, world.user)
     settled = await market.settle(order, receiver=world.at.delta, promised=SENT)
     assert (settled.event.spent, settled.event.received) == (SENT, SENT)
@@ -63,7 +64,7 @@ async def test_what_a_settlement_finds_is_not_sent_with_it(
     """Tokens at Delta are nobody's; those at the executor are the owner's, who gets them back."""
     await world.mint(world.usdc, world.at.delta, 7)
     await world.mint(world.usdc, world.at.executor, 5)
-    order = await a_transfer(bridging, BridgeKind.ACROSS)
+    order = await a_bridge_only_sale(bridging, BridgeKind.ACROSS)
     before = await world.balance(world.usdc, world.user)
     settled = await market.settle(order, receiver=EXECUTOR, leftovers=[world.usdc], promised=SENT)
     assert (settled.event.spent, settled.event.received) == (SENT, SENT)
@@ -74,14 +75,18 @@ async def test_what_a_settlement_finds_is_not_sent_with_it(
 
 async def test_the_partners_fee_is_of_what_is_sent(world: World, market: Market, bridging: Bridging) -> None:
     terms = PartnerAndFee(world.partner.address, 30, True, False)
-    order = await a_transfer(
+    order = await a_bridge_only_sale(
         bridging,
         BridgeKind.ACROSS,
         partner_and_fee=pack_partner_and_fee(terms),
         dest_amount=LEAST - 20 * USDC,
         expected_amount=LEAST - 10 * USDC,
     )
-    settled = await market.settle(order, receiver=world.at.delta)
+    part = next_part(order, 0)
+    assert part is not None
+    promised = bridge_only_promise(terms_of(order), part)
+    settled = await market.settle(order, receiver=world.at.delta, promised=promised)
+    assert settled.event.received == promised
     cut = of_sale(SENT, into(order.expected_amount), into(order.dest_amount), terms)
     assert cut.fee > 0 < cut.share
     assert sum(fee.amount for fee in settled.fees) == cut.total
@@ -94,7 +99,7 @@ async def test_a_purchase_takes_what_has_to_enter_and_its_fee(
     world: World, market: Market, bridging: Bridging, kind: BridgeKind
 ) -> None:
     terms = PartnerAndFee(world.partner.address, 10, False, False)
-    order = await a_transfer_to_receive(bridging, kind, partner_and_fee=pack_partner_and_fee(terms))
+    order = await a_bridge_only_purchase(bridging, kind, partner_and_fee=pack_partner_and_fee(terms))
     needed = into(LEAST)
     cut = of_purchase(needed, 0, SENT, terms)
     assert cut is not None
@@ -111,12 +116,12 @@ async def test_a_purchase_takes_what_has_to_enter_and_its_fee(
 async def test_what_a_purchase_does_not_need_goes_back(
     world: World, market: Market, bridging: Bridging
 ) -> None:
-    order = await a_transfer_to_receive(bridging, BridgeKind.ACROSS)
+    order = await a_bridge_only_purchase(bridging, BridgeKind.ACROSS)
     before, needed = await world.balance(world.usdc, world.user), into(LEAST)
     settled = await market.settle(order, src_given=SENT)
     assert (settled.event.spent, settled.event.received) == (needed, needed)
     assert await world.balance(world.usdc, world.user) == before - needed
-    short = await a_transfer_to_receive(bridging, BridgeKind.ACROSS)
+    short = await a_bridge_only_purchase(bridging, BridgeKind.ACROSS)
     refused = await market.refused_settlement(short, src_given=needed - 1)
     assert refused == f"BelowMinimum(received {needed - 1}, minimum {needed})"
 
@@ -126,7 +131,9 @@ async def test_deposited_native_tokens_leave_wrapped(
 ) -> None:
     bridge = bridging.by_across(output_token=bridging.far_usdc)
     sent: dict[str, Any] = {"src_token": NATIVE, "dest_token": world.weth, "src_amount": ONE}
-    order = await a_transfer(bridging, BridgeKind.ACROSS, **sent, dest_amount=ONE * 99 // 100, bridge=bridge)
+    order = await a_bridge_only_sale(
+        bridging, BridgeKind.ACROSS, **sent, dest_amount=ONE * 99 // 100, bridge=bridge
+    )
     await market.deposit(order, ONE)
     settled = await market.settle(order, receiver=world.at.delta, signature=b"")
     assert (settled.event.spent, settled.event.received) == (ONE, ONE)
@@ -134,11 +141,11 @@ async def test_deposited_native_tokens_leave_wrapped(
     assert await market.deposited(order) == 0
 
 
-async def test_limit_and_promise_bind_a_transfer(world: World, market: Market, bridging: Bridging) -> None:
-    dear = await a_transfer(bridging, BridgeKind.CCTP, dest_amount=SENT)
+async def test_limit_and_promise_bind(world: World, market: Market, bridging: Bridging) -> None:
+    dear = await a_bridge_only_sale(bridging, BridgeKind.CCTP, dest_amount=SENT)
     refused = await market.refused_settlement(dear, receiver=world.at.delta)
     assert refused == f"BelowMinimum(received {SENT}, minimum {into(SENT)})"
-    order = await a_transfer(bridging, BridgeKind.CCTP)
+    order = await a_bridge_only_sale(bridging, BridgeKind.CCTP)
     refused = await market.refused_settlement(order, receiver=world.at.delta, promised=SENT + 1)
     assert refused.startswith("PromiseBroken(")
     assert await market.refused_settlement(order, receiver=world.stranger.address) == (
@@ -149,7 +156,7 @@ async def test_limit_and_promise_bind_a_transfer(world: World, market: Market, b
 async def test_orders_of_one_token_need_a_bridge_and_are_not_crossed(
     world: World, market: Market, bridging: Bridging
 ) -> None:
-    order = await a_transfer(bridging, BridgeKind.ACROSS)
+    order = await a_bridge_only_sale(bridging, BridgeKind.ACROSS)
     here = msgspec.structs.replace(order, bridge=(await world.a_delta_order()).bridge)
     assert await market.refused_settlement(here, receiver=world.at.delta) == "SameToken()"
     counter = await market.a_counter_order()
@@ -157,7 +164,7 @@ async def test_orders_of_one_token_need_a_bridge_and_are_not_crossed(
     assert crossed == "BridgeNotEnabled()"
 
 
-async def test_slices_of_a_twap_are_transfers_too(world: World, market: Market, bridging: Bridging) -> None:
+async def test_slices_of_a_twap_need_no_swap_either(world: World, market: Market, bridging: Bridging) -> None:
     least = output_of(FEE, 0, SENT // 3)
     order = await market.a_twap(
         src_token=world.usdc,

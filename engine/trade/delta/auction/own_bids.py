@@ -1,0 +1,155 @@
+"""Bids that the venue makes itself on orders that no agent trades, and the rests of those that fail.
+
+    order of a handler (ExternalOrder)   the handler trades alone
+    bridge-only order                    the source is the token that enters the bridge: nothing is traded
+
+    such an order is due -> a round without agents -> the venue's own bids -> simulated, decided, settled
+    its settlement fails -> a strike of the order's trader for its owner: the owner's orders of that trader
+                            wait, twice as long after each strike
+
+The trader is the handler, or the Delta contract for a bridge-only order. A handler's sale has one bid, on the
+order's minimum. Its purchase has a bid that gives the handler the expected cost, if the order names one, and
+a bid that gives the maximum: the handler returns the source that it does not need. A bridge-only order has
+one bid, on the amount that enters the bridge after fee and surplus.
+
+Source: contracts/ExternalSettler.sol; contracts/lib/Settling.sol; ARCHITECTURE.md, "Auction".
+Choice: The venue bids itself on an order of a handler, for the signed limit, and on a bridge-only order, for
+    all that is given; records of such rounds have the trader's address in place of an agent's name.
+Choice: A handler whose settlement failed rests as an agent does, for the orders of the same owner: the data
+    is the owner's. What a settlement brings above the minimum is the owner's, too.
+"""
+
+from collections.abc import Callable, Iterator
+from typing import TypeAlias
+
+from .....codecs.contracts.delta_calldata import EXECUTOR
+from .....codecs.eip712_orders.delta import ExternalOrder
+from .....codecs.messages.agent_messages import Notice, NoticeEntry
+from .....codecs.messages.vocabulary import Side
+from .....config.limits import OWN_BIDS_KEPT_MAX
+from .....config.sections.venue import DeltaSettings
+from .....crypto.addresses import to_checksum
+from .....crypto.hexadecimal import to_hex
+from ....chain.proceeds import most_before_fee, of_purchase
+from ..bids.agent_rest import AgentFault, AgentRest
+from ..bids.bids import Candidate, CandidatePart, RoundOrder, candidate_of
+from ..orders.terms import SettledOrder, bridge_only_promise, is_bridge_only
+from ..settlement.settling import TellAgent
+
+_Pair: TypeAlias = tuple[bytes, bytes]
+"""The trader and the owner of orders, 20 bytes each."""
+_Bid: TypeAlias = tuple[int, int, bytes]
+"""(Promised raw units; raw units given of a purchase, 0 for a sale; account that gets the source)."""
+
+
+class OwnBids:
+    """The venue's own bids on one chain, with strikes and rests for recent pairs of trader and owner.
+
+    Args:
+        delta: address of the Delta contract, 20 bytes.
+        wrapped_native: address of the wrapped native token, 20 bytes; empty for none.
+        settings: lengths of rests.
+        tell_agent: notifies an agent of the outcome of its bid's settlement.
+        wall_ms: returns the time, Unix milliseconds.
+    """
+
+    def __init__(
+        self,
+        delta: bytes,
+        wrapped_native: bytes,
+        settings: DeltaSettings,
+        tell_agent: TellAgent,
+        wall_ms: Callable[[], int],
+    ) -> None:
+        self._delta = delta
+        self._wrapped_native = wrapped_native
+        self._rest_ms, self._rest_ms_max = round(settings.rest_s * 1_000), round(settings.rest_s_max * 1_000)
+        self._tell_agent = tell_agent
+        self._wall_ms = wall_ms
+        self._rests: dict[_Pair, AgentRest] = {}
+        self._of_order: dict[str, AgentRest] = {}  # by order hash, as text; the last orders with bids
+
+    def trader_of(self, order: SettledOrder) -> bytes | None:
+        """Return the contract that trades an order without agents, 20 bytes; None for an order of agents."""
+        if isinstance(order, ExternalOrder):
+            return order.handler
+        return self._delta if is_bridge_only(order, self._wrapped_native) else None
+
+    def rests_until_ms(self, order: SettledOrder) -> int:
+        """Return the end of the rest of an order's trader for its owner, Unix milliseconds; 0 without one."""
+        trader = self.trader_of(order)
+        rest = None if trader is None else self._rests.get((trader, order.owner))
+        return 0 if rest is None else rest.rests_until_ms(self._wall_ms())
+
+    def bids(self, round_order: RoundOrder) -> Iterator[Candidate]:
+        """Yield the venue's own bids on an order; none on an order of agents."""
+        order = round_order.order
+        trader = self.trader_of(order)
+        if trader is None:
+            return
+        name, pair = to_checksum(trader), (trader, order.owner)
+        order_hash = to_hex(round_order.order_hash)
+        rest = self._rests.pop(pair, None) or AgentRest(self._rest_ms, self._rest_ms_max)
+        self._of_order.pop(order_hash, None)
+        self._rests[pair] = self._of_order[order_hash] = rest
+        if len(self._rests) > OWN_BIDS_KEPT_MAX:
+            del self._rests[next(iter(self._rests))]
+        if len(self._of_order) > OWN_BIDS_KEPT_MAX:
+            del self._of_order[next(iter(self._of_order))]
+        is_handled = isinstance(order, ExternalOrder)
+        bids = _handled(round_order) if is_handled else _bridge_only(round_order, self._delta)
+        for place, (promised, given, receiver) in enumerate(bids):
+            part = CandidatePart(
+                asked=round_order,
+                part=round_order.part,
+                promised=promised,
+                given=given,
+                paid=0,
+                steps=(),
+                leftovers=(),
+                receiver=receiver,
+            )
+            yield candidate_of(name, place, part)
+
+    def tell(self, name: str, auction_id: int, entry: NoticeEntry, fault: AgentFault | None) -> None:
+        """Record the outcome of a settlement without an agent, or notify an agent of its settlement's.
+
+        Args:
+            name: agent of the settlement, or the address of its trader.
+            entry: notice of the outcome; an entry whose `notice` is SETTLED counts as a success.
+            fault: the fault in the settlement; None without a fault.
+        """
+        rest = self._of_order.get(entry.order_hash)
+        if rest is None:
+            self._tell_agent(name, auction_id, entry, fault)
+        elif entry.notice is Notice.SETTLED:
+            rest.delivered(self._wall_ms())
+        elif fault is not None:
+            rest.failed(fault, self._wall_ms(), entry.order_hash)
+
+
+def _handled(round_order: RoundOrder) -> Iterator[_Bid]:
+    terms, part = round_order.terms, round_order.part
+    if terms.side is Side.SELL:
+        yield part.dest_amount, 0, EXECUTOR
+        return
+    most = most_before_fee(part.src_amount, terms.fee.fee_bps)
+    likely = most_before_fee(min(part.expected, part.src_amount), terms.fee.fee_bps) if part.expected else 0
+    cut = of_purchase(likely, part.expected, part.src_amount, terms.fee)
+    if 0 < likely < most and cut is not None:
+        # Rounding a share may take one unit more.
+        yield min(likely + cut.total + 1, part.src_amount), likely, EXECUTOR
+    yield part.src_amount, most, EXECUTOR
+
+
+def _bridge_only(round_order: RoundOrder, delta: bytes) -> Iterator[_Bid]:
+    """Yield the bid on a bridge-only order.
+
+    What a sale sends goes to Delta at once. The source of a purchase is at Delta already: the executor gets
+    what has to enter the bridge and returns it, since a token may refuse a transfer to its sender.
+    """
+    terms, part = round_order.terms, round_order.part
+    promised = bridge_only_promise(terms, part)
+    if promised is not None:
+        sells = terms.side is Side.SELL
+        yield (promised, 0, delta) if sells else (promised, part.dest_amount, EXECUTOR)
