@@ -78,6 +78,15 @@ async def test_a_purchase_arrives_to_the_unit(browser: Browser, up: Devnet) -> N
     assert report["agreement"]["terms"]["You pay"].startswith("at most 0.")
 
 
+async def test_a_token_goes_to_the_other_chain_without_a_swap(browser: Browser, up: Devnet) -> None:
+    report = await told(browser, up, "order", "2", "Order", "WETH", "1", "SELL", THERE)
+    terms = report["agreement"]["terms"]
+    assert terms["You pay"] == "exactly 1 WETH"
+    assert re.fullmatch(rf"at least 0\.99\d* WETH, on second devnet · {FAR}", terms["You receive"])
+    assert "delivered on second devnet" in report["timeline"][-1]
+    assert report["faults"] == []
+
+
 async def test_slices_of_a_twap_cross_one_by_one(browser: Browser, up: Devnet) -> None:
     report = await told(browser, up, "order", "3", "TWAP", "USDC", "2", "SELL", THERE)
     assert report["agreement"]["terms"]["You pay"] == "exactly 2 WETH in 2 slices"

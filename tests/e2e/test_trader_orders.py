@@ -60,7 +60,7 @@ async def test_a_sale_costs_an_approval_and_brings_what_the_chain_says(
     (body,) = trader.venue.submissions
     assert (trader.venue.only.type, body["partner"]) == ("MARKET", "anon")
     assert len(body["signature"]) == 2 + 2 * 64
-    assert trader.told[-3].endswith("is PENDING: no agent has bid yet")
+    assert trader.told[-3].endswith("is PENDING: it waits for a bid")
     assert trader.told[-2].startswith("settled by 0x")
     assert trader.told[-1].endswith("is COMPLETED: settled")
 

@@ -43,7 +43,7 @@ async def test_a_sale_shows_its_terms_asks_and_ends_with_what_the_chain_says(she
         "Place it? [y/N]",
         "sending the approval 0x",
         "signing the order 0x",
-        "is PENDING: no agent has bid yet",
+        "is PENDING: it waits for a bid",
         "settled by 0x",
         "is COMPLETED: settled",
     ):

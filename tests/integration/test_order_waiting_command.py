@@ -220,7 +220,7 @@ async def test_changes_of_many_are_lines_until_it_is_interrupted_and_go_on_from_
     second = (await shell.told(*LIMIT))["id"]
     done = await shell.invoke("watch", "--after", change["token"], "--timeout", "5")
     assert done.exit_code == 0, done.stderr
-    assert f"order {second} is PENDING: no agent has bid yet" in done.stdout
+    assert f"order {second} is PENDING: it waits for a bid" in done.stdout
     assert first not in done.stdout
 
 

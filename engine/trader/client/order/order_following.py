@@ -59,7 +59,7 @@ TERMINAL = frozenset(
 """Final statuses of a Delta order, which no event changes any more: spec 1.11.2."""
 
 MEANS: Mapping[str, str] = {
-    OrderStatus.PENDING: "no agent has bid yet",
+    OrderStatus.PENDING: "it waits for a bid",
     OrderStatus.AWAITING_SIGNATURE: "the owner has yet to sign on chain",
     OrderStatus.ACTIVE: "it waits for its price or time, is auctioned, or settled",
     OrderStatus.SUSPENDED: "balance or allowance is below what it needs, or its vault gives too little",
