@@ -250,6 +250,7 @@ BRIDGE_RECEIVE_GAS_USED = 200_000  # expected of such a call
 BRIDGE_RECEIVES_MAX = 5  # tries to hand in one attested message, each after the last has failed
 ARRIVAL_UNTIL_MAX_S = 86_400  # from an order's deadline to the end of the swap after its bridge
 ARRIVAL_SWAP_GAS_USED = 500_000  # expected of a call that swaps what a bridge delivered
+ARRIVAL_WRAP_GAS_USED = 400_000  # expected of a call that wraps what a bridge delivered, and pays it out
 ARRIVAL_SWAP_GAS_MAX = 1 << 23  # of a call that swaps what a bridge delivered; one fill takes 410,000
 ARRIVAL_PAY_OUT_GAS = 500_000  # of a call that pays out what a bridge delivered; it may create the account
 ARRIVAL_TRIES_MAX = 32  # transactions that try the swap of one arrival, each after the last has failed

@@ -47,7 +47,7 @@ ARRIVAL_SWAPPED, ARRIVAL_PAID_OUT = _SWAPPED.topic, _PAID_OUT.topic
 
 
 class ArrivalTerms(msgspec.Struct, frozen=True):
-    """Terms of a swap after a bridge.
+    """Terms of a swap after a bridge, or of a wrap of the native tokens that a bridge pays.
 
     Attributes:
         beneficiary: account that gets the proceeds of the swap, 20 bytes.
@@ -65,6 +65,11 @@ class ArrivalTerms(msgspec.Struct, frozen=True):
     least: int
     until: int
     salt: bytes
+
+    @property
+    def is_wrap(self) -> bool:
+        """Whether the beneficiary wants the bridge's token itself, which comes unwrapped."""
+        return self.token == self.dest_token
 
 
 class ArrivalGiven(msgspec.Struct, frozen=True):

@@ -182,6 +182,7 @@ class BridgeEndState(StrEnum):
 
     Attributes:
         DELIVERED: the destination's verified log shows that the beneficiary got tokens.
+        UNWRAPPED: likewise, and the tokens were native ones: the bridge unwrapped the output token.
         ARRIVED: tokens came to the account from which a swap on the destination takes them.
         SWAPPED: after ARRIVED, a swap on the destination paid the wanted token to the beneficiary.
         PAID_OUT: after ARRIVED, the beneficiary got the token that the bridge had brought, without a swap.
@@ -189,6 +190,7 @@ class BridgeEndState(StrEnum):
     """
 
     DELIVERED = "DELIVERED"
+    UNWRAPPED = "UNWRAPPED"
     FAILED = "FAILED"
     ARRIVED = "ARRIVED"
     SWAPPED = "SWAPPED"

@@ -24,8 +24,9 @@ const FUNCTIONS = {
   bounded: ({ side, amount, slippageBps }) => checks.bounded(side, BigInt(amount), slippageBps),
   bridge: ({ route, wish }) => refused(() => {
     const via = (address) => (wish.viaDecimals[address] === undefined ? null : { address, decimals: wish.viaDecimals[address] });
+    const there = (address) => ((wish.listedThere ?? []).includes(address) ? { address, decimals: 18 } : null);
     const { via: token, ...checked } = bridges.checkBridge(route, {
-      ...wish, amount: BigInt(wish.amount), src: { address: wish.srcToken }, dest: { address: wish.destToken, decimals: wish.destDecimals }, via,
+      ...wish, amount: BigInt(wish.amount), src: { address: wish.srcToken }, dest: { address: wish.destToken, decimals: wish.destDecimals }, via, there,
     });
     return { ...checked, via: token.address };
   }),

@@ -29,12 +29,14 @@ class BridgingOptions(TradeOptions, frozen=True, kw_only=True):
         via: token on the origin that must enter the bridge, as typed; None accepts the venue's choice.
         bridges: names of the bridges that the venue may choose among; empty for any.
         bridge_fee_bps: highest fee of the bridge, basis points; None for the default.
+        to_wrapped: wrapped native token of the destination, as typed; None for that of a public chain.
     """
 
     to_rpc: NodeSettings | None = None
     via: str | None = None
     bridges: tuple[str, ...] = ()
     bridge_fee_bps: int | None = None
+    to_wrapped: str | None = None
 
     def run(self, do: Callable[..., Awaitable[int]], *what: object) -> NoReturn:
         """Check the options, and run the command's work as `SigningOptions.run` does."""
@@ -53,11 +55,11 @@ class BridgingOptions(TradeOptions, frozen=True, kw_only=True):
         if self.to_chain is None:
             return None
         fee_bps = BRIDGE_FEE_BPS if self.bridge_fee_bps is None else self.bridge_fee_bps
-        return ToChain(self.to_chain, self.via, self.bridges, fee_bps)
+        return ToChain(self.to_chain, self.via, self.bridges, fee_bps, self.to_wrapped)
 
     def names(self) -> dict[str, str]:
         """Map parameter names of `cambist.client` to the options and arguments of the command, for errors."""
-        return super().names() | {"to": "--to-chain", "via": "--via"}
+        return super().names() | {"to": "--to-chain", "via": "--via", "wrapped": "--to-wrapped"}
 
     def _check(self) -> None:
         """Refuse options that contradict each other.
@@ -71,6 +73,7 @@ class BridgingOptions(TradeOptions, frozen=True, kw_only=True):
                 "--via": self.via,
                 "--bridge": self.bridges or None,
                 "--max-bridge-fee": self.bridge_fee_bps,
+                "--to-wrapped": self.to_wrapped,
             }
             for option, value in about_bridge.items():
                 if value is not None:
@@ -106,6 +109,11 @@ bridging_options: list[Decorator] = [
         multiple=True,
         callback=once,
         help="With --to-chain: a bridge that may be used; repeatable, any if absent.",
+    ),
+    click.option(
+        "--to-wrapped",
+        metavar="TOKEN",
+        help="With --to-chain, to buy its native token: the wrapped one; a public chain's if absent.",
     ),
     click.option(
         "--max-bridge-fee",

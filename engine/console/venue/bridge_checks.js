@@ -1,6 +1,6 @@
 // Compares the bridge of a venue's route with what was wished, before its terms are shown and signed; pure.
 // The same checks, in the same order, as engine/trader/client/order/bridge_safety.py of the command line.
-import { isSame } from "./abi.js";
+import { isSame, NATIVE } from "./abi.js";
 import { UnsafeTerms } from "./checks.js";
 
 const PPM_ONE = 1_000_000n;
@@ -20,6 +20,12 @@ const CCTP_MESSENGER = "0x28b5a0e9C621a5BadaA536219b3a228C8168cf5d";
 const SPOKE_POOLS = {
   1: "0x5c7BCd6E7De5423a257D81B442095A1a6ced35C5", 10: "0x6f26Bf09B1C792e3228e5467807a900A503c0281", 137: "0x9295ee1d8C5b022Be115A2AD3c30C72E34e7F096",
   8453: "0x09aea4b2242abC8bb4BB78D537A67a245A7bEC64", 42161: "0xe35e9842fceaCA96570B734083f4a58e8F7C5f2A",
+};
+
+/** Chain id -> its wrapped native token, which Across pays unwrapped. @type {Record<number, string>} */
+const WRAPPED_NATIVES = {
+  1: "0xC02aaA39b223FE8D0A0e5C4F27eAD9083C756Cc2", 10: "0x4200000000000000000000000000000000000006", 137: "0x0d500B1d8E8eF31E21C99d1Db9A6444d3ADf1270",
+  8453: "0x4200000000000000000000000000000000000006", 42161: "0x82aF49447D8a07e3bd95BD0d56f35241523fBab1",
 };
 
 /** @typedef {"Across" | "CCTP"} Kind */
@@ -80,7 +86,23 @@ function checkEnds({ origin, destination }, { chainId, destChainId, src, dest, s
  * @property {"SELL" | "BUY"} side
  * @property {bigint} amount of the fixed side
  * @property {(address: string) => import("./state.js").Token | null} via a listed token of the origin
+ * @property {(address: string) => import("./state.js").Token | null} there a listed token of the destination
  */
+
+/**
+ * The token that the bridge is to bring. Native tokens come by Across alone, which unwraps: the wrapped one of a public
+ * chain, else one that the venue lists there.
+ * @param {BridgeWish} wish
+ * @param {Kind} kind
+ * @param {string} outputToken
+ */
+function outputOf({ dest, destChainId, there }, kind, outputToken) {
+  if (!isSame(dest.address, NATIVE)) return dest.address;
+  hold("protocolSelector of the bridge, for native tokens", kind === "Across", "Across", kind);
+  const known = WRAPPED_NATIVES[destChainId] ?? there(outputToken)?.address;
+  hold("outputToken of the bridge", Boolean(known) && !isSame(String(known), NATIVE), "the wrapped native token", outputToken);
+  return String(known);
+}
 
 /**
  * Check the bridge of a route, member by member.
@@ -96,7 +118,8 @@ export function checkBridge(route, wish) {
   const { protocolSelector, outputToken, scalingFactor, protocolData } = route.bridge.contractParams;
   const protocol = PROTOCOLS[String(protocolSelector).toLowerCase()];
   hold("protocolSelector of the bridge", Boolean(protocol), "Across or CCTP", protocolSelector);
-  hold("outputToken of the bridge", isSame(outputToken, wish.dest.address), wish.dest.address, outputToken);
+  const output = outputOf(wish, protocol.kind, outputToken);
+  hold("outputToken of the bridge", isSame(outputToken, output), output, outputToken);
   const scaling = wish.dest.decimals - via.decimals;
   hold("scalingFactor of the bridge", scalingFactor === scaling && Math.abs(scaling) <= protocol.scalingMost, scaling, scalingFactor);
   const [ppm, fixed, third, fourth, fifth] = words(protocolData, protocol.words);

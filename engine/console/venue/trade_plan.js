@@ -126,7 +126,8 @@ function orderTerms(wish, delta) {
   const quoted = deltaAmounts(delta);
   const isSale = side === "SELL";
   const listed = (/** @type {string} */ address) => state.tokens.get(address.toLowerCase()) ?? null;
-  const bridge = destChainId ? checkBridge(delta.route, { ...asked, destChainId, via: listed }) : null;
+  const there = (/** @type {string} */ address) => state.far.get(Number(destChainId))?.tokens.get(address.toLowerCase()) ?? null;
+  const bridge = destChainId ? checkBridge(delta.route, { ...asked, destChainId, via: listed, there }) : null;
   const perSlice = bounded(side, isSale ? quoted.dest : quoted.src, slippageBps);
   const bound = limitAmount ?? (schedule && !isSale ? mostOf(schedule.total, schedule.slices, perSlice) : perSlice);
   const fixed = schedule?.total ?? asked.amount;

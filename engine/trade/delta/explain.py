@@ -75,7 +75,7 @@ _U, _A, _F = TransferState.UNDER_WAY, TransferState.ARRIVED, TransferState.FAILE
 _WAITS = {
     (_U, False): ("transferUnderWay", "{amount} are going to chain {chain} by {bridge} since {since}"),
     (_U, True): ("transferLate", "{amount} are late to chain {chain} by {bridge}, sent at {since}"),
-    (_A, False): ("swapDue", "{amount} came to chain {chain} at {since}, and are to be swapped"),
+    (_A, False): ("swapDue", "{amount} came to chain {chain} at {since}, and are to be swapped or wrapped"),
     (_A, True): ("swapLate", "{amount} came to chain {chain} at {since}: their swap is late"),
     (_F, False): ("refundDue", "a refund of {amount} is due: {bridge} did not deliver by {since}"),
     (_F, True): ("refundLate", "a refund of {amount} is late: {bridge} did not deliver by {since}"),

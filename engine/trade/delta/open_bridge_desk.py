@@ -85,6 +85,7 @@ def _bridge_end(served: ServedChain, relayer: Relayer | None) -> BridgePlace:
         _address(served, "message_transmitter", settings.message_transmitter),
         settings.cctp_domain,
         relayer,
+        served.tokens.wrapped_native,
     )
 
 

@@ -35,7 +35,7 @@ from ...store.store import Store
 from ..orders.order_engines import Footing
 from ..routing.makers import request_signer
 from ..served.bridge_lanes import BridgeLanes
-from ..served.delivery_gas import delivery_wei
+from ..served.delivery_gas import delivery_wei, gas_after
 from ..served.served_chain import ServedChain, ServedChains
 from .auction.agents import Agents, AuctioneerWakeup
 from .auction.auction_queue import AuctionQueue
@@ -48,6 +48,7 @@ from .bids.bids import RoundOrder
 from .bridging.bridged_orders import is_carried
 from .engine import DeltaChain, DeltaEngine
 from .open_bridge_desk import open_desk
+from .orders.arriving import arrival_of
 from .orders.live_orders import LiveOrder, LiveOrders
 from .orders.transfers import bridge_of
 from .resting.price_watch import PriceWatch
@@ -267,7 +268,12 @@ def _projection(opening: DeltaOpening, served: ServedChain, orders: LiveOrders) 
 def _there_wei(chains: ServedChains, served: ServedChain, order: RoundOrder) -> int:
     bridge = bridge_of(order.order)
     there = chains.get(bridge.destination_chain_id)
-    return 0 if there is None else delivery_wei(kind_of(bridge), served, there)
+    if there is None:
+        return 0
+    arrival = arrival_of(order.order, order.document.arrivals)
+    # The gas of a swap there is taken from what the swap brings; a wrap brings nothing that could pay for it.
+    after = gas_after(arrival) if arrival is not None and arrival.is_wrap else 0
+    return delivery_wei(kind_of(bridge), served, there, after)
 
 
 def _owner_costs(opening: DeltaOpening, served: ServedChain) -> OwnerCosts:

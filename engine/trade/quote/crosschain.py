@@ -53,7 +53,7 @@ _PERCENT = Decimal(100)  # basis points of one percent
 
 
 class SwapThere(Struct, frozen=True):
-    """A priced swap, on the destination chain, of the tokens that a bridge delivers there.
+    """A priced swap or wrap, on the destination chain, of the tokens that a bridge delivers there.
 
     Attributes:
         dest: the token that is wanted.
@@ -188,6 +188,14 @@ def swapped_there(
     return replace(way, there=SwapThere(dest, output, gas))
 
 
+def wrapped_there(way: Passage) -> Passage:
+    """Return a way with the wrap, on the destination, of the native tokens that the bridge pays there.
+
+    Its gas is in the price on the origin already.
+    """
+    return replace(way, there=SwapThere(way.lane.destination, way.arriving, 0))
+
+
 def crosschain_block(
     found: Sequence[Passage], usd: UsdPrices, usd_there: UsdPrices, block_id: str
 ) -> DeltaBlock:
@@ -231,7 +239,10 @@ def _check_limits(fee: LaneFee, entering: int) -> None:
 def _route(way: Passage, tags: tuple[str, ...], usd: UsdPrices, usd_there: UsdPrices) -> Route:
     ask, lane = way.ask, way.lane
     src, middle = TokenReference(ask.chain_id, ask.src.text), TokenReference(ask.chain_id, lane.origin.text)
-    delivered = TokenReference(lane.destination_chain, lane.destination.text)
+    # A swap there sells the lane's token, to which its account wraps what came; a wrap begins at what came.
+    is_swapped = way.there is not None and way.there.dest is not lane.destination
+    arriving = lane.destination if is_swapped else lane.delivers
+    delivered = TokenReference(lane.destination_chain, arriving.text)
 
     def of_middle(amount: int) -> AmountEntry:
         return AmountEntry(middle, str(amount), format_usd(usd.value(lane.origin.routed, amount)))

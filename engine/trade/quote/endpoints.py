@@ -53,6 +53,7 @@ from ....config.errors import (
     RequestError,
     TokenNotSupported,
 )
+from ....config.limits import ARRIVAL_WRAP_GAS_USED
 from ....config.settings import Settings
 from ....crypto.addresses import parse_address, to_checksum
 from ....crypto.route_seal import RouteSeal
@@ -72,6 +73,7 @@ from .crosschain import (
     current_fee,
     passage,
     swapped_there,
+    wrapped_there,
 )
 from .delta_price import DeltaAsk, canonical_route, delta_block
 from .issued import IssuedRoutes, quoted_as
@@ -297,17 +299,20 @@ class Quotes:
         src = served.tokens.find(query.src_token, "srcToken", None)
         bridge_only = src.routed == lane.origin.routed
         delta, plan = self._swap(served, on_origin, now_ms, bridge_only=bridge_only)
-        there_wei = delivery_wei(lane.kind, served, self._chains[lane.destination_chain])
+        there = self._chains[lane.destination_chain]
+        dest = there.tokens.find(query.dest_token, "destToken", None)
+        is_wrapped = lane.native is not None and dest is lane.destination
+        there_wei = delivery_wei(lane.kind, served, there, ARRIVAL_WRAP_GAS_USED if is_wrapped else 0)
         delta = replace(delta, gas_wei=delta.gas_wei + there_wei)
         found = passage(delta, plan, lane, fee, served.usd, amount)
-        return self._swapped_there(query, found, now_ms)
+        if is_wrapped:
+            return wrapped_there(found)
+        return found if dest is lane.delivers else self._swapped_there(query, found, now_ms)
 
     def _swapped_there(self, query: QuoteParameters, found: Passage, now_ms: int) -> Passage:
-        """Add the swap on the destination, if the query wants another token than the lane delivers."""
+        """Add the swap, on the destination, into the token that the query wants."""
         there = self._chains[found.lane.destination_chain]
         src, dest = found.lane.destination, there.tokens.find(query.dest_token, "destToken", None)
-        if src is dest:
-            return found
         gas_price_wei = there.gas.gas_price_wei
         users = [parse_address(text, "userAddress") for text in (query.user_address,) if text]
         wanted = SwapRequest(

@@ -3,6 +3,8 @@
 Source: spec 1.12, 1.22; choices.md#quotes-and-routes.
 Choice: With `allowBridgeAndSwap` a sale may pass a bridge of another token than `destToken`, which makers
     swap on the destination, if it has an Arrivals contract. A purchase swaps on the origin alone.
+Choice: Across pays wrapped native tokens unwrapped to accounts without code: its lane delivers the native
+    token. Who wants the wrapped one gets it by an Arrivals contract, which wraps and pays out at once.
 Choice: A lane from `srcToken` itself takes it without a swap on the origin (bridge-only order). The venue
     settles such an order itself: there is nothing on which agents could bid.
 """
@@ -45,6 +47,8 @@ class BridgeLane(Struct, frozen=True):
         name: name of the bridge in the settings, `protocol` of the API.
         origin, destination: the token on the origin chain and on the destination chain.
         fees: current fee of the lane.
+        native: the destination's native token, if the bridge pays it to accounts without code in place of
+            `destination`; else None.
     """
 
     name: str
@@ -54,6 +58,12 @@ class BridgeLane(Struct, frozen=True):
     origin: ListedToken
     destination: ListedToken
     fees: LaneFees
+    native: ListedToken | None = None
+
+    @property
+    def delivers(self) -> ListedToken:
+        """Token that arrives at an account without code."""
+        return self.native or self.destination
 
     @property
     def kind(self) -> BridgeKind:
@@ -114,8 +124,8 @@ class BridgeLanes:
 
         Returns:
             At least one lane; a lane from `srcToken` itself needs no swap on the origin. Lanes to `destToken`
-            are first. For a sale, lanes to a token that makers may swap into `destToken` follow, unless
-            `allowBridgeAndSwap` is false.
+            are first. Unless `allowBridgeAndSwap` is false, lanes follow whose native tokens the venue wraps
+            into it, and for a sale, lanes to a token that makers may swap into it.
 
         Raises:
             NoRoute: the quote has no such lane; the error says why.
@@ -134,19 +144,30 @@ class BridgeLanes:
         served.tokens.find(query.src_token, "srcToken", query.src_decimals)
         dest = there.tokens.find(query.dest_token, "destToken", query.dest_decimals)
         between = self._between(src_chain, dest_chain)
-        found = [lane for lane in between if lane.destination is dest]
+        found = [lane for lane in between if lane.delivers is dest]
+        wrapped = [lane for lane in between if lane.native and lane.destination is dest]
+        found += wrapped if query.allow_bridge_and_swap and self.swaps_at(dest_chain) else ()
         # By `routed`: no books lead from a native token to its wrapped form, although they are two tokens.
         if query.allow_bridge_and_swap and query.side is Side.SELL and self.swaps_at(dest_chain):
             found += [lane for lane in between if lane.destination.routed != dest.routed]
         if not found:
             way = f"no bridge delivers {dest.symbol} on chain {dest_chain} from chain {src_chain}"
+            if wrapped:
+                way += f": what enters as {dest.symbol} arrives as {wrapped[0].delivers.symbol}"
             raise NoRoute(way, field="destToken", message=_MESSAGE)
         return tuple(_allowed(found, query.include_bridges, query.exclude_bridges))
 
     def is_direct(self, lane: BridgeLane, query: QuoteParameters) -> bool:
-        """Whether a lane of `wanted` delivers `destToken` itself."""
-        there = self._chains[lane.destination_chain]
-        return lane.destination is there.tokens.find(query.dest_token, "destToken", None)
+        """Whether a lane of `wanted` delivers `destToken` itself, wrapped or not."""
+        dest = self._chains[lane.destination_chain].tokens.find(query.dest_token, "destToken", None)
+        return dest in (lane.delivers, lane.destination)
+
+    def unwraps(self, bridge: DeltaBridge) -> bool:
+        """Whether a signed bridge pays native tokens to accounts without code, and its token to others."""
+        there = self._chains.get(bridge.destination_chain_id)
+        if there is None or kind_of(bridge) is not BridgeKind.ACROSS:
+            return False
+        return bridge.output_token == there.tokens.wrapped_native
 
     def swaps_at(self, chain_id: int) -> ServedChain | None:
         """Return a destination chain on which the venue swaps the tokens that bridges deliver.
@@ -168,16 +189,20 @@ class BridgeLanes:
                 yield lane
 
     def delivered(self, lane: BridgeLane, *, with_swaps: bool) -> Iterator[ListedToken]:
-        """Yield the tokens that a lane can bring: its token on the destination chain comes first.
+        """Yield the tokens that a lane can bring: what arrives comes first.
 
         Args:
             with_swaps: whether to add the tokens into which makers on the destination chain may swap the
-                lane's token.
+                lane's token, and the wrapped form of the native token that arrives.
         """
-        yield lane.destination
+        yield lane.delivers
         there = self.swaps_at(lane.destination_chain) if with_swaps else None
-        for token in () if there is None else there.tokens.by_address.values():
-            if there is not None and there.pathfinder.paths(lane.destination.routed, token.routed):
+        if there is None:
+            return
+        if lane.native:
+            yield lane.destination
+        for token in there.tokens.by_address.values():
+            if there.pathfinder.paths(lane.destination.routed, token.routed):
                 yield token
 
     def check(self, bridge: DeltaBridge, chain_id: int, dest_token: bytes) -> None:

@@ -14,10 +14,12 @@ from itertools import permutations
 from random import Random
 from ssl import SSLContext
 
+from ....codecs.trading_token import NATIVE_TOKEN
 from ....config.sections.bridges import BridgedToken, BridgeSettings
 from ....crypto.addresses import parse_address
 from ....feeds.bridges.fee_answers import FeeLane
 from ....feeds.bridges.lane_fees import LaneFees, bridge_client
+from ..routing.tokens import ListedToken
 from .bridge_lanes import BridgeLane, BridgeLanes
 from .served_chain import ServedChain, ServedChains
 
@@ -52,8 +54,15 @@ async def open_bridges(
                 chains[chain].tokens.by_address[token]
                 for chain, token in zip(lane.chains, lane.tokens, strict=True)
             ]
-            lanes.append(BridgeLane(name, settings, *lane.chains, tokens[0], tokens[1], fees))
+            native = _native_by(settings, tokens[1], chains[lane.chains[1]])
+            lanes.append(BridgeLane(name, settings, *lane.chains, tokens[0], tokens[1], fees, native))
     return BridgeLanes(chains, lanes)
+
+
+def _native_by(settings: BridgeSettings, token: ListedToken, there: ServedChain) -> ListedToken | None:
+    """Return the native token that a bridge pays in place of its wrapped form; None for any other token."""
+    is_unwrapped = settings.kind == "across" and token.address == there.tokens.wrapped_native
+    return there.tokens.by_address[NATIVE_TOKEN] if is_unwrapped else None
 
 
 def _fee_lanes(name: str, settings: BridgeSettings, chains: ServedChains) -> Iterator[FeeLane]:

@@ -58,6 +58,8 @@ class BridgeWish(Struct, frozen=True, kw_only=True):
         via: the bridge's token on the origin; None accepts the venue's choice.
         bridges: names of the bridges that the venue may choose among; empty for any.
         is_read: whether the decimals of the bought token come from its contract, not from the venue.
+        wrapped: wrapped native token of the destination, which the bridge unwraps; None unless the native
+            token is bought.
     """
 
     chain_id: int
@@ -65,6 +67,7 @@ class BridgeWish(Struct, frozen=True, kw_only=True):
     via: TradedToken | None = None
     bridges: tuple[str, ...] = ()
     is_read: bool = True
+    wrapped: TradedToken | None = None
 
 
 class OrderWish(TradeWish, frozen=True, kw_only=True):

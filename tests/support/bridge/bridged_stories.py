@@ -313,7 +313,7 @@ def bridged_settings(
         address = to_checksum(two.tokens[symbol][chain_id])
         text += token_text(chain_id, symbol, address, two.decimals(symbol, chain_id))
     for name, kind, tier, symbols in (
-        ("across", "across", "", ("USDC", "USDT")),
+        ("across", "across", "", ("USDC", "USDT", "WETH")),
         ("cctp", "cctp", "", ("USDC",)),
         ("express", "cctp", 'tier = "fast"\n', ("USDC",)),
     ):

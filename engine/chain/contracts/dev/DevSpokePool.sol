@@ -250,10 +250,13 @@ contract DevSpokePool is Owned {
         }
     }
 
-    /// Wrapped native tokens reach an account without code unwrapped.
+    /// Wrapped native tokens reach an account without code unwrapped, and one that has delegated (EIP-7702), whose code
+    /// is 0xef0100 and an address.
     function payOutput(address token, address recipient, uint256 amount, bytes calldata message) private {
         if (msg.sender == recipient) return;
-        bool isUnwrapped = token == address(wrappedNativeToken) && recipient.code.length == 0;
+        bytes memory code = recipient.code;
+        bool isDelegated = code.length == 23 && bytes3(code) == 0xef0100;
+        bool isUnwrapped = token == address(wrappedNativeToken) && (code.length == 0 || isDelegated);
         if (!Tokens.pull(token, msg.sender, isUnwrapped ? address(this) : recipient, amount)) revert TransferFailed();
         if (isUnwrapped) {
             wrappedNativeToken.withdraw(amount);

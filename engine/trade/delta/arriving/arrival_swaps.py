@@ -7,7 +7,7 @@
            left out after ARRIVAL_MAKER_REVERTS_MAX of them
     any other call that was mined and reverted -> counts against the order: after ARRIVAL_REVERTS_MAX of them
            it has no further swap
-    the signed time is over -> payOut, keyed by arrival and try
+    the signed time is over -> payOut, keyed by arrival and try; that of a wrap is over from the start
 
 The key of a relayer's intent consists of the arrival and the number of the try: even after a crash, or with a
 second engine, each try is sent once. The contract pays out an arrival's tokens only once. The watch of
@@ -247,7 +247,8 @@ class ArrivalSwaps:
         await self._served.chain.call(call)
         await self._place.relayer.relay(key, call)
         self._pay_outs += 1
-        errand.hint = "no maker has filled its swap in time: its pay-out is under way"
+        why = "" if errand.terms.is_wrap else "no maker has filled its swap in time: "
+        errand.hint = f"{why}its pay-out is under way"
 
     def _call(self, data: bytes, gas_max: int) -> EthCall:
         return EthCall(self._served.arrivals, data, self._place.relayer.address, gas_max=gas_max)

@@ -91,7 +91,8 @@ class ArrivalWatch(BridgeRounds):
         self._late &= keys
         for arrived in waiting:
             key = key_of(arrived.end)
-            if self._wall_ms() > (arrived.terms.until + ARRIVAL_LATE_S) * 1_000 and key not in self._late:
+            due_ms = max(arrived.terms.until * 1_000, arrived.end.at_ms)  # a wrap is due as it arrives
+            if self._wall_ms() > due_ms + ARRIVAL_LATE_S * 1_000 and key not in self._late:
                 self._late.add(key)
                 _log.warning(
                     "an arrival is late",

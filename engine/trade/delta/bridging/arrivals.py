@@ -7,7 +7,7 @@
 A log that fits only in part belongs to another transfer, or is a forgery: anybody may fill a deposit that
 does not exist. The watch ignores such a log.
 
-Source: Across `FilledRelay`; CCTP V2 `MessageReceived`, `MintAndWithdraw`.
+Source: Across `FilledRelay`, `_unwrapwrappedNativeTokenTo`; CCTP V2 `MessageReceived`, `MintAndWithdraw`.
 Choice: A fill that pays less or to another account than the deposit says needs the owner's own signature at
     Across: it counts as delivered with the amount that came, and is alarmed.
 """
@@ -26,6 +26,7 @@ from .....codecs.bridges.cctp import (
     decode_cctp_log,
     parse_burn,
 )
+from .....codecs.contracts.contract_events import Transfer, decode_event
 from .....config.errors import InvalidInput
 from ....chain.port import Log
 from .origins import BurnedMessage
@@ -39,12 +40,14 @@ class Arrival(Struct, frozen=True):
         amount: raw units of the output token that arrived.
         oddity: difference from the deposit, which raises an alarm; empty without a difference.
         is_elsewhere: whether another account than the deposit's recipient got the tokens.
+        receiver: account that got the tokens of a fill, 20 bytes; empty for a mint.
     """
 
     log: Log
     amount: int
     oddity: str = ""
     is_elsewhere: bool = False
+    receiver: bytes = b""
 
 
 def fill_of(log: Log, relay: RelayData, pool: bytes) -> Arrival | None:
@@ -67,7 +70,22 @@ def fill_of(log: Log, relay: RelayData, pool: bytes) -> Arrival | None:
     is_elsewhere = event.updated_recipient != relay.recipient
     if is_elsewhere:
         oddities.append(f"it was paid to 0x{event.updated_recipient[12:].hex()}")
-    return Arrival(log, event.updated_output_amount, "; ".join(oddities), is_elsewhere)
+    receiver = event.updated_recipient[12:]
+    return Arrival(log, event.updated_output_amount, "; ".join(oddities), is_elsewhere, receiver)
+
+
+def is_unwrapped(fill: Arrival, receipt_logs: Sequence[Log], token: bytes) -> bool:
+    """Whether a fill in the wrapped native token paid native tokens, which leave no log of a transfer.
+
+    Args:
+        receipt_logs: all logs of the fill's transaction.
+        token: the destination's wrapped native token, 20 bytes.
+    """
+    events = [decode_event(log.topics, log.data) for log in receipt_logs if log.address == token]
+    return not any(
+        isinstance(event, Transfer) and event.receiver == fill.receiver and event.amount >= fill.amount
+        for event in events
+    )
 
 
 def mint_of(

@@ -16,6 +16,7 @@ class BridgePlace(Struct, frozen=True):
         transmitter: CCTP's MessageTransmitter, 20 bytes; None without CCTP.
         domain: Circle's number of the chain; None without CCTP.
         relayer: account that hands in attested messages; None if the venue has no such account.
+        wrapped_native: address of the wrapped native token, 20 bytes; empty if unknown.
     """
 
     chain: Chain
@@ -24,6 +25,7 @@ class BridgePlace(Struct, frozen=True):
     transmitter: bytes | None = None
     domain: int | None = None
     relayer: Relayer | None = None
+    wrapped_native: bytes = b""
 
     def final_height(self, height: int) -> int:
         """Return the height up to which blocks are final while the latest block is at `height`."""

@@ -2,7 +2,7 @@
 
     under way -> deposit or burned message from the origin's receipt, once
               -> logs by exact topics, in bounded ranges of blocks, up to the latest block
-                    a log fits     DELIVERED, with the amount that came
+                    a log fits     DELIVERED, with the amount that came; UNWRAPPED if native tokens came
                     no log fits    FAILED for Across, once a confirmed block is past the fill deadline and
                                    the pool's state at that block shows the deposit as not filled
     DELIVERED -> its block left the chain: under way again
@@ -35,12 +35,12 @@ from .....codecs.iso_time import iso_ms
 from .....config.errors import ChainError, InvalidInput, StoreUnavailable
 from .....config.limits import BRIDGE_CLOCK_SLACK_S, BRIDGE_IDS_PER_FILTER, BRIDGE_RANGES_PER_ROUND
 from .....crypto.hexadecimal import to_hex
-from ....chain.port import EthCall, Header, Log, LogFilter
+from ....chain.port import EthCall, Header, Log, LogFilter, Receipt
 from ....store.rows import BridgeEnd, BridgeEndState, amount32
 from ....store.tables import BRIDGE_END
 from ....store.units import Change, cas, drop, new
 from ..orders.transfers import OrderTransfer, TransferKey, TransferState, key_of
-from .arrivals import Arrival, fill_of, mint_of
+from .arrivals import Arrival, fill_of, is_unwrapped, mint_of
 from .attestations import AttestedMessage
 from .bridge_places import BridgeBounds, BridgePlace
 from .bridge_rounds import BridgeRounds
@@ -427,18 +427,17 @@ class DeliveryWatch(BridgeRounds):
         Raises:
             ChainError: the receipt or the block that the node shows contradicts the log.
         """
-        sent = self._sent[awaited.key]
+        sent, token = self._sent[awaited.key], awaited.transfer.sent.output_token
         arrival: Arrival | None = None
+        receipt: Receipt | None = None
         if isinstance(sent, RelayData):
             arrival = fill_of(log, sent, self._place.spoke_pool or b"")
-            if arrival is not None:
-                await self._receipt_of(log)  # raises unless the receipt has the log too
+            receipt = await self._receipt_of(log) if arrival is not None else None
         elif (attested := self._attested(awaited)) is not None:
             receipt = await self._receipt_of(log)
-            token = awaited.transfer.sent.output_token
             transmitter = self._place.transmitter or b""
             arrival = mint_of(log, receipt.logs, sent, attested.nonce, transmitter, token)
-        if arrival is None:
+        if arrival is None or receipt is None:
             return None
         header = await self._header_of(log)
         if arrival.oddity:
@@ -446,7 +445,10 @@ class DeliveryWatch(BridgeRounds):
             self._alarm("a bridge delivered otherwise than promised", awaited, detail=arrival.oddity)
         # Tokens that came to another account than the Arrival cannot be swapped: the delivery is the end.
         has_swap = awaited.order.arrival is not None and not arrival.is_elsewhere
-        state = BridgeEndState.ARRIVED if has_swap else BridgeEndState.DELIVERED
+        native = token == self._place.wrapped_native and is_unwrapped(arrival, receipt.logs, token)
+        state = BridgeEndState.UNWRAPPED if native else BridgeEndState.DELIVERED
+        if has_swap:  # the account wraps what it swaps or pays out
+            state = BridgeEndState.ARRIVED
         return _delivery(awaited.transfer, arrival, header, state)
 
     def _overdue(self, awaited: WaitingTransfer, confirmed: Header) -> RelayData | None:

@@ -26,7 +26,8 @@ Choice: An order across chains fills whole, or slice by slice: `partiallyFillabl
 Choice: A swap after a bridge is signed in `metadata`, with the swap's beneficiary. The order's beneficiary is
     the account from which the swap takes, and the order's amounts are of the token that the bridge delivers.
     Slippage counts for each swap.
-Choice: The swap after a bridge may be made until an hour after the order's deadline.
+Choice: The swap after a bridge may be made until an hour after the order's deadline. The time of a wrap is
+    over from the start: what came is wrapped and paid out at once, whoever asks for it.
 Choice: `metadata` is at most 4 KiB: it goes into the calldata of every settlement.
 Choice: A permit is refused for the native token, which is deposited, and where its spender is not the Delta
     contract. A `permit_only` token needs one (`Permit / Permit2 required`) and has no limit orders or TWAPs,
@@ -449,7 +450,7 @@ def _receiving(
     if swap is None:
         return beneficiary, metadata, amounts
     account = arrival_address(terms.arrivals, swap, arrival_code())
-    return account, pack_arrival(swap), _arriving_amounts(body, route, amounts)
+    return account, pack_arrival(swap), amounts if swap.is_wrap else _arriving_amounts(body, route, amounts)
 
 
 def _arriving_amounts(body: BuildBody, route: Route, swapped: _BuildAmounts) -> _BuildAmounts:
@@ -469,36 +470,41 @@ def _arriving_amounts(body: BuildBody, route: Route, swapped: _BuildAmounts) -> 
 def _swap_there(
     body: BuildBody, route: Route, terms: BuildTerms, side: Side, beneficiary: bytes
 ) -> ArrivalTerms | None:
-    """Return the terms of the swap on the destination that an order on a route signs; None without one.
+    """Return the terms of the swap or wrap on the destination that an order signs; None without one.
 
     Raises:
-        InvalidInput: the order is not a whole sale, the body has metadata, or the route's swap is not served.
+        InvalidInput: the order is not whole, or not a sale for a swap, the body has metadata, or the route's
+            swap is not served.
     """
     if route.bridge is None or route.destination.input.token == route.destination.output.token:
         return None
-    # The terms have one account and one least amount for the whole order: not for slices or a purchase.
-    if body.order_type is not BuildOrderType.ORDER or side is not Side.SELL:
+    there = route.destination
+    token = parse_address(
+        route.bridge.contract_params.output_token, "route.bridge.contractParams.outputToken"
+    )
+    dest = parse_address(there.output.token.address, "route.destination.output.token")
+    is_wrap = token == dest
+    # The terms have one account and one least amount for the whole order: not for slices, and a swap's
+    # purchase would need a price there that nobody has signed.
+    if body.order_type is not BuildOrderType.ORDER or not (is_wrap or side is Side.SELL):
+        what = "Order, or a route to the native token, as which the token arrives"
         raise InvalidInput(
-            field="orderType", expected="a sale by Order, for a swap after a bridge", got=body.order_type
+            field="orderType",
+            expected=what if is_wrap else "a sale by Order, for a swap after a bridge",
+            got=body.order_type,
         )
     if body.metadata != "0x":
         raise InvalidInput(
             field="metadata",
-            expected="0x: the terms of the swap after the bridge are there",
+            expected="0x: the terms of what follows the bridge are there",
             got=body.metadata,
         )
     if not terms.arrivals or body.deadline is None:
-        raise InvalidInput("no swap after a bridge is served on the destination", field="route")
-    there = route.destination
+        raise InvalidInput("nothing that follows a bridge is served on the destination", field="route")
     amounts = _amounts(body, route, side)
-    return ArrivalTerms(
-        beneficiary,
-        parse_address(there.input.token.address, "route.destination.input.token"),
-        parse_address(there.output.token.address, "route.destination.output.token"),
-        amounts.bound,
-        body.deadline + ARRIVAL_SWAP_S,
-        terms.salt,
-    )
+    least = amounts.bound if side is Side.SELL else amounts.dest
+    until = 0 if is_wrap else body.deadline + ARRIVAL_SWAP_S  # from then on, what came is paid out
+    return ArrivalTerms(beneficiary, token, dest, least, until, terms.salt)
 
 
 def _permit(body: BuildBody, terms: BuildTerms) -> bytes:

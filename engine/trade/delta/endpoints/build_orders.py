@@ -21,8 +21,9 @@ from .....codecs.messages.delta_messages import (
 from .....codecs.messages.vocabulary import BuildOrderType, Side
 from .....codecs.messages.wire import encode
 from .....config.errors import InvalidInput, RouteValidationFailed
+from .....config.limits import NATIVE_PLACEHOLDER
 from .....config.settings import Settings
-from .....crypto.addresses import parse_address
+from .....crypto.addresses import parse_address, to_checksum
 from ....host.server.routing import HttpCall, Reply
 from ...api.routes import Endpoint
 from ...quote.ask import FeeRules, with_partner
@@ -105,7 +106,10 @@ class DeltaOrders:
             arrivals=b"" if there is None else there.arrivals,
             salt=self._random32(),
         )
-        return built(body, route, terms)
+        response = built(body, route, terms)
+        if there is not None and route.bridge is not None and _is_unwrapped(route):
+            await in_time(_check_unwrapped(there, body))
+        return response
 
     async def _build(self, call: HttpCall) -> Reply:
         body = with_partner(decode_build_body(call.request.body), self._partner_of(call))
@@ -127,6 +131,33 @@ class DeltaOrders:
         if at is None:
             raise RouteValidationFailed(field="route", expected="an unchanged route of GET /v2/quote")
         return decode_route(bytes(body.route)), sides[at]
+
+
+def _is_unwrapped(route: Route) -> bool:
+    """Whether a route's bridge itself pays native tokens, without a swap on the destination."""
+    there = route.destination
+    return there.output.token == there.input.token and there.output.token.address == NATIVE_PLACEHOLDER
+
+
+async def _check_unwrapped(there: ServedChain, body: BuildBody) -> None:
+    """Refuse an account that would get the wrapped token where the route says native tokens.
+
+    A delegated account (EIP-7702) is refused, too: bridges of different chains treat it differently.
+
+    Raises:
+        InvalidInput: the beneficiary has code on the destination.
+        ChainError: no node answers.
+    """
+    named = body.owner if body.beneficiary is None else body.beneficiary
+    beneficiary = parse_address(named, "owner" if body.beneficiary is None else "beneficiary")
+    if await there.chain.code(beneficiary):
+        wrapped = to_checksum(there.tokens.wrapped_native)
+        raise InvalidInput(
+            f"a contract gets the wrapped token, {wrapped}: ask for a price of that token",
+            field="beneficiary",
+            expected=f"an account without code on chain {there.chain_id}, for native tokens",
+            got=to_checksum(beneficiary),
+        )
 
 
 async def _shares(served: ServedChain, body: BuildBody, route: Route, quoted: Side) -> int:

@@ -20,6 +20,7 @@ Choice: A repeated submission is answered with the stored order, whatever else i
 from collections.abc import Mapping, Sequence
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from .....codecs.bridges.bridge_terms import kind_of
 from .....codecs.messages.delta_messages import (
@@ -43,13 +44,14 @@ from .....config.errors import (
 from .....config.sections.partners import RegisteredPartner
 from .....crypto.addresses import to_checksum
 from .....crypto.eip712 import signing_digest
+from ....chain.delegation import is_delegation
 from ....host.admission.signatures import SignatureBudget
 from ....store.rows import DeltaOrderRow
 from ...orders.order_units import order_id
 from ...orders.places import OrderStake, unbacked
 from ...served.asking import Permit2s, in_time, latest_block, signer_has_code
 from ...served.bridge_lanes import BridgeLanes
-from ...served.delivery_gas import delivery_wei
+from ...served.delivery_gas import delivery_wei, gas_after
 from ...served.permit_proof import needs_permit2
 from ...served.served_chain import ServedChain, ServedChains, delta_chain_at
 from ...served.signed_by import (
@@ -234,7 +236,8 @@ class OrderDesk:
         if signature.is_pre_signature:
             self._check_room(owner, row.status)
         await self._find_room(submission, row, causer)
-        document, order, terms = submission.document, submission.order, submission.terms
+        document = replace(submission.document, is_unwrapped=await in_time(self._is_unwrapped(submission)))
+        order, terms = submission.order, submission.terms
         # `add` returns the stored row instead if another request has stored the same order meanwhile.
         if await self._orders.add(row, document, order, terms, causer) is row:
             return new_record(row, document, order, terms)
@@ -371,8 +374,21 @@ class OrderDesk:
         there = self._chains.get(bridge.destination_chain_id)
         if there is None:
             return 0
-        has_swap = bool(submission.document.arrivals)
-        return delivery_wei(kind_of(bridge), served, there, has_swap=has_swap)
+        after = gas_after(arrival_of(submission.order, submission.document.arrivals))
+        return delivery_wei(kind_of(bridge), served, there, after)
+
+    async def _is_unwrapped(self, submission: Submission) -> bool:
+        """Whether the order's bridge pays the beneficiary native tokens in place of their wrapped form.
+
+        Raises:
+            ChainError: no node of the destination answers.
+        """
+        bridge = bridge_of(submission.order)
+        if submission.document.arrivals or not self._bridges.unwraps(bridge):
+            return False
+        there = self._chains[bridge.destination_chain_id].chain
+        code = await there.code(submission.terms.beneficiary)
+        return not code or is_delegation(code)
 
     async def _check_owner_there(self, submission: Submission) -> None:
         """Check that an owner's contract exists on the destination too, if it buys there for its own address.

@@ -30,6 +30,8 @@ class DeltaDocument(Struct, frozen=True, omit_defaults=True):
         arrivals: contract on the destination that swaps what the bridge delivers, 20 bytes; empty for an
             order without such a swap.
         by_key: whether the order was submitted with an API key.
+        is_unwrapped: whether the bridge pays the beneficiary native tokens in place of `outputToken`, their
+            wrapped form: an account without code, as the order was submitted.
     """
 
     order_type: str
@@ -41,6 +43,7 @@ class DeltaDocument(Struct, frozen=True, omit_defaults=True):
     referrer: bytes = b""
     arrivals: bytes = b""
     by_key: bool = False
+    is_unwrapped: bool = False
 
     def admits(self, agent: str) -> bool:
         """Whether an agent may bid for the order, by its lists of included and excluded agents."""

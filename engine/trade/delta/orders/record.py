@@ -21,6 +21,8 @@ Choice: On one chain `destinationTx` is `originTx`, and an order has no refunds.
 Choice: With a swap on the destination, `beneficiary` and `output` are those of the swap, `expectedAmount` is
     null, and `destinationTx` is the swap's transaction. If the bridge's token was paid out instead, `output`
     is of that token.
+Choice: `output.token` is the native placeholder where the bridge unwraps its token for the beneficiary: as
+    the order's submission found the account, and after a delivery, as its transaction shows.
 """
 
 from collections.abc import Sequence
@@ -35,6 +37,7 @@ from .....codecs.iso_time import iso_ms
 from .....codecs.messages.delta_messages import OrderInput, OrderOutput, OrderRecord, OrderTransaction
 from .....codecs.messages.delta_messages import Refund as RefundEntry
 from .....codecs.messages.vocabulary import Side
+from .....config.limits import NATIVE_PLACEHOLDER
 from .....crypto.addresses import to_checksum
 from .....crypto.hexadecimal import to_hex
 from ....store.rows import BridgeEndState, DeltaFill, DeltaOrderRow, DeltaRefund, amount_of
@@ -53,6 +56,7 @@ from .terms import (
 from .transfers import OrderTransfer, bridge_of, delivered, transfers_of_fills
 
 _token_text = lru_cache(maxsize=1_024)(to_checksum)  # many orders, few tokens
+_AS_IT_CAME = (BridgeEndState.DELIVERED, BridgeEndState.UNWRAPPED)
 _PERCENT = 100
 _PERCENT_DECIMALS = 6
 
@@ -93,15 +97,14 @@ def _record(
     transfers: Sequence[OrderTransfer],
 ) -> OrderRecord:
     given, got = _ends(row, order, terms, fills, transfers)
+    if _is_unwrapped(document, transfers):
+        got = replace(got, token=NATIVE_PLACEHOLDER)
     owner, beneficiary = to_checksum(row.owner), terms.beneficiary
     arrival = arrival_of(order, document.arrivals)
     if arrival is not None:
         # After a pay-out the beneficiary has the bridge's token: `output` stays in the units of that token.
         beneficiary = arrival.beneficiary
-        if not any(
-            transfer.end is not None and transfer.end.state is BridgeEndState.PAID_OUT
-            for transfer in transfers
-        ):
+        if BridgeEndState.PAID_OUT not in _end_states(transfers) and not arrival.is_wrap:
             got = _swapped(got, arrival)
     created_at = iso_ms(row.created_ms)
     return OrderRecord(
@@ -168,6 +171,16 @@ def _ends(
         ),
         OrderOutput(chain_id=dest_chain, token=dest, amount=str(output_total(order))),
     )
+
+
+def _end_states(transfers: Sequence[OrderTransfer]) -> list[BridgeEndState]:
+    return [transfer.end.state for transfer in transfers if transfer.end is not None]
+
+
+def _is_unwrapped(document: DeltaDocument, transfers: Sequence[OrderTransfer]) -> bool:
+    """Whether the beneficiary gets native tokens: as the last delivery shows, else as expected."""
+    told = [state is BridgeEndState.UNWRAPPED for state in _end_states(transfers) if state in _AS_IT_CAME]
+    return told[-1] if told else document.is_unwrapped
 
 
 def _swapped(output: OrderOutput, arrival: ArrivalTerms) -> OrderOutput:

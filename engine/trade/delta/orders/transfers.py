@@ -3,7 +3,7 @@
     transfer          end at the destination    refund on the origin    state
     OrderBridged      none                      none                    UNDER_WAY
                       ARRIVED                   none                    ARRIVED
-                      DELIVERED                 none                    DELIVERED
+                      DELIVERED, UNWRAPPED      none                    DELIVERED
                       SWAPPED, PAID_OUT         none                    DELIVERED
                       FAILED                    none, or in part        FAILED
                       FAILED                    verified, in full       REFUNDED
@@ -36,7 +36,12 @@ from ....store.rows import BridgeEnd, BridgeEndState, BridgeTransfer, DeltaFill,
 from ...orders.lifecycles import DELTA_LIFECYCLE, DeltaReason
 
 _S, _W = OrderStatus, DeltaReason
-_DELIVERED = (BridgeEndState.DELIVERED, BridgeEndState.SWAPPED, BridgeEndState.PAID_OUT)
+_DELIVERED = (
+    BridgeEndState.DELIVERED,
+    BridgeEndState.UNWRAPPED,
+    BridgeEndState.SWAPPED,
+    BridgeEndState.PAID_OUT,
+)
 
 TransferKey = tuple[int, bytes, bytes, int]
 """Place of a transfer's log on the origin: (chain id, block hash, transaction hash, log index)."""

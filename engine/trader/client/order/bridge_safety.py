@@ -2,6 +2,7 @@
 
     origin       if the trader insists on a token, this token enters the bridge
     destination  no second swap: the wished token arrives
+                 native tokens arrive by Across alone, whose output token is then their wrapped form
     terms        the protocol is known, and its contract takes the terms; the output token and the difference
                  of decimals are right; CCTP's number of the destination chain is right, if it is public
     fee          at most the share of the priced amount that the trader allows
@@ -24,7 +25,9 @@ from collections.abc import Iterator
 
 from .....codecs.amounts import parse_amount
 from .....codecs.bridges.bridge_terms import (
+    SELECTORS,
     AcrossTerms,
+    BridgeKind,
     BridgeTerms,
     CctpTerms,
     fee_of,
@@ -88,7 +91,7 @@ def check_bridge(route: Route, wish: OrderWish, bridging: BridgeWish, token: Tra
         terms = parse_terms(signed)
         entering = parse_amount(route.origin.output.amount, "route.origin.output.amount")
         arriving = parse_amount(route.destination.output.amount, "route.destination.output.amount")
-    hold(_ends(route, wish, signed, token))
+    hold(_ends(route, wish, bridging, signed, token))
     if isinstance(terms, CctpTerms) and bridging.chain_id in CCTP_DOMAINS:
         hold([(f"{_PARAMS}.protocolData, domain", CCTP_DOMAINS[bridging.chain_id], terms.domain)])
     if isinstance(terms, AcrossTerms):
@@ -137,9 +140,15 @@ def public_contract(chain_id: int, terms: BridgeTerms) -> str:
     return CCTP_MESSENGER if chain_id in CCTP_DOMAINS else ""
 
 
-def _ends(route: Route, wish: OrderWish, signed: DeltaBridge, token: TradedToken) -> Iterator[ComparedMember]:
+def _ends(
+    route: Route, wish: OrderWish, bridging: BridgeWish, signed: DeltaBridge, token: TradedToken
+) -> Iterator[ComparedMember]:
     dest, arrives = wish.dest, route.destination.input
-    yield f"{_PARAMS}.outputToken", dest.address.hex(), signed.output_token.hex()
+    output = dest if bridging.wrapped is None else bridging.wrapped
+    yield f"{_PARAMS}.outputToken", output.address.hex(), signed.output_token.hex()
+    if dest.is_native:
+        across = SELECTORS[BridgeKind.ACROSS]
+        yield f"{_PARAMS}.protocolSelector", across.hex(), signed.protocol_selector.hex()
     yield f"{_PARAMS}.scalingFactor", dest.decimals - token.decimals, signed.scaling_factor
     yield "chainId of route.destination.input", wish.dest_chain_id, arrives.token.chain_id
     spelt = token_spelling(arrives.token.address, "destToken")

@@ -46,6 +46,7 @@ from .....codecs.eip712_orders.delta import AnyDeltaOrder, DeltaBridge
 from .....codecs.messages.delta_messages import Refund
 from .....codecs.trading_token import NATIVE_TOKEN
 from .....config.errors import InvalidInput
+from .....crypto.addresses import ZERO_ADDRESS
 from .....crypto.hexadecimal import parse_hex, to_hex
 from ....chain.index.watch import UNWRAPPED
 from ....chain.port import Chain, Receipt
@@ -265,8 +266,13 @@ def _paid(receipt: Receipt, token: bytes, receiver: bytes) -> int:
 
 
 def _unwraps(receipt: Receipt, token: bytes, amount: int) -> bool:
-    """Whether a transaction unwrapped this amount of a wrapped native token."""
-    return receipt.succeeded and any(
+    """Whether a transaction unwrapped this amount of a wrapped native token.
+
+    Source: WETH9, Withdrawal; aeWETH of Arbitrum, which burns and logs a transfer to the zero address.
+    """
+    burned = [one.amount for one in contract_events(receipt, token, Transfer) if one.receiver == ZERO_ADDRESS]
+    return amount in burned or any(
         log.address == token and log.topics[:1] == (UNWRAPPED,) and log.data == uint_word(amount)
         for log in receipt.logs
+        if receipt.succeeded
     )

@@ -14,6 +14,7 @@ from typing import Self
 from msgspec import Struct
 
 from .....codecs.messages.resource_messages import TokenList
+from .....config.chains import SHIPPED_CHAINS
 from .....config.errors import ConfigError, InvalidInput
 from .....config.secret import Secret, read_secret
 from .....config.sections.nodes import NodeSettings
@@ -46,12 +47,15 @@ class ToChain(Struct, frozen=True):
             accepts the venue's choice.
         bridges: names of the bridges that the venue may choose among; empty for any.
         fee_bps_max: highest fee of the bridge, basis points of the amount that enters the bridge.
+        wrapped: wrapped native token of the destination, as which a bridge is handed native tokens that are
+            bought there; None for that of a public chain.
     """
 
     chain_id: int
     via: str | None = None
     bridges: tuple[str, ...] = ()
     fee_bps_max: int = BRIDGE_FEE_BPS
+    wrapped: str | None = None
 
 
 class TradeEnds(Struct, frozen=True):
@@ -222,16 +226,29 @@ class VenueSession:
             raise ConfigError(self._name("to"), f"is the chain of the trade, {self._chain_id}")
         via = None if there.via is None else await self._token(there.via, self._name("via"))
         dest = await self._token(buy, self._name("buy"), there.chain_id)
-        if dest.is_native:
-            raise ConfigError(self._name("buy"), "a bridge delivers no native tokens: name the wrapped ones")
+        wrapped = await self._wrapped(there) if dest.is_native else None
         bridging = BridgeWish(
             chain_id=there.chain_id,
             fee_bps_max=there.fee_bps_max,
             via=via,
             bridges=there.bridges,
             is_read=there.chain_id in self._chains,
+            wrapped=wrapped,
         )
         return TradeEnds(src, dest, bridging)
+
+    async def _wrapped(self, there: ToChain) -> TradedToken:
+        """Find the wrapped native token of a destination, on which the trader must not trust the venue.
+
+        Raises:
+            ConfigError: the chain is no public one, and the caller names no token.
+        """
+        public = SHIPPED_CHAINS.get(there.chain_id)
+        text = there.wrapped or (public.wrapped_native if public else "")
+        if not text:
+            why = f"is needed: this release knows no wrapped native token of chain {there.chain_id}"
+            raise ConfigError(self._name("wrapped"), why)
+        return await self._token(text, self._name("wrapped"), there.chain_id)
 
     def _name(self, parameter: str) -> str:
         """Name of a parameter in errors."""

@@ -21,7 +21,8 @@ from cambist.codecs.bridges.bridge_terms import (
     pack_terms,
 )
 from cambist.codecs.contracts.abi import selector
-from cambist.config.chains import CCTP_DOMAINS, CCTP_MESSENGER, SPOKE_POOLS
+from cambist.config.chains import CCTP_DOMAINS, CCTP_MESSENGER, SHIPPED_CHAINS, SPOKE_POOLS
+from cambist.config.limits import NATIVE_PLACEHOLDER
 from cambist.crypto.addresses import to_checksum
 from cambist.crypto.hexadecimal import to_hex
 from support.oracles import Stories
@@ -135,6 +136,39 @@ def test_a_route_that_was_not_wished_is_refused(ask: Ask, at: str, value: Any, n
 )
 def test_terms_of_a_bridge_that_cost_too_much_are_refused(ask: Ask, lied: Any, named: str) -> None:
     assert named in ask("bridge", route=lied, wish=WISH)["refused"]
+
+
+WRAPPED = "0x" + "7" * 40
+NATIVE_WISH = WISH | {"destToken": NATIVE_PLACEHOLDER, "destDecimals": 6, "listedThere": [WRAPPED]}
+
+
+def native_route(
+    wrapped: str = WRAPPED, terms: BridgeTerms = ACROSS, chain_id: int = THERE
+) -> dict[str, Any]:
+    """A route to native tokens, which the bridge takes as their wrapped form."""
+    found = route(terms)
+    found["bridge"]["contractParams"]["outputToken"] = wrapped
+    for end in found["destination"].values():
+        end["token"] = {"chainId": chain_id, "address": NATIVE_PLACEHOLDER}
+    return found
+
+
+def test_native_tokens_come_as_the_wrapped_one_and_by_across_alone(ask: Ask) -> None:
+    told = ask("bridge", route=native_route(), wish=NATIVE_WISH)
+    assert told["signed"]["outputToken"] == WRAPPED
+    for lied in (OTHER, NATIVE_PLACEHOLDER):
+        assert "outputToken" in ask("bridge", route=native_route(lied), wish=NATIVE_WISH)["refused"]
+    burnt = native_route(terms=CctpTerms(BridgeFee(0, 0), 2_000, 3))
+    assert "for native tokens" in ask("bridge", route=burnt, wish=NATIVE_WISH)["refused"]
+
+
+def test_the_wrapped_tokens_of_public_chains_are_those_of_the_package(ask: Ask) -> None:
+    for chain_id in SPOKE_POOLS:
+        wish = NATIVE_WISH | {"destChainId": chain_id}
+        public = SHIPPED_CHAINS[chain_id].wrapped_native
+        told = ask("bridge", route=native_route(public, chain_id=chain_id), wish=wish)
+        assert told["signed"]["outputToken"] == public
+        assert "refused" in ask("bridge", route=native_route(chain_id=chain_id), wish=wish)
 
 
 def test_a_wrong_domain_of_a_public_chain_is_refused(ask: Ask) -> None:

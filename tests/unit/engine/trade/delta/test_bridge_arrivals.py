@@ -8,10 +8,11 @@ from msgspec.structs import replace
 
 from cambist.codecs.bridges.cctp import CctpMessage, pack_burn, pack_message
 from cambist.codecs.contracts.abi import address_word
+from cambist.codecs.contracts.contract_events import Transfer
 from cambist.config.errors import InvalidInput
 from cambist.config.limits import BRIDGE_MESSAGES_MAX, CCTP_BODY_BYTES_MAX
 from cambist.engine.chain.port import Log
-from cambist.engine.trade.delta.bridging.arrivals import Arrival, fill_of, mint_of
+from cambist.engine.trade.delta.bridging.arrivals import Arrival, fill_of, is_unwrapped, mint_of
 from cambist.engine.trade.delta.bridging.attestations import (
     AttestedMessage,
     attested_in,
@@ -31,7 +32,7 @@ from support.chain.bridge_logs import (
     message_sent,
     minted,
 )
-from support.chain.log_emitter import Record
+from support.chain.log_emitter import Record, record
 from support.store.stores import ALICE, BOB, WETH
 
 MESSENGER = MESSAGE.recipient[12:]
@@ -54,7 +55,26 @@ def attested(nonce: bytes = NONCE, fee: int = FEE, expiry: int = 50, **changed: 
 
 def test_a_fill_of_the_deposit_is_a_delivery() -> None:
     log = a_log(POOL, filled(RELAY))
-    assert fill_of(log, RELAY, POOL) == Arrival(log, RELAY.output_amount)
+    assert fill_of(log, RELAY, POOL) == Arrival(log, RELAY.output_amount, receiver=RELAY.recipient[12:])
+
+
+def test_a_fill_without_a_transfer_of_the_wrapped_token_to_the_receiver_paid_native_tokens() -> None:
+    log, wrapped = a_log(POOL, filled(RELAY)), RELAY.output_token[12:]
+    fill = fill_of(log, RELAY, POOL)
+    assert fill is not None
+    receiver, amount = fill.receiver, fill.amount
+
+    def moved(to: bytes, count: int, token: bytes = wrapped) -> Log:
+        return a_log(token, record(Transfer(POOL, to, count)))
+
+    for others in (
+        (),
+        (moved(POOL, amount),),
+        (moved(receiver, amount - 1),),
+        (moved(receiver, amount, POOL),),
+    ):
+        assert is_unwrapped(fill, [*others, log], wrapped)
+    assert not is_unwrapped(fill, [moved(receiver, amount), log], wrapped)
 
 
 @pytest.mark.parametrize("member", [name for name in RELAY.__struct_fields__ if name != "message"])

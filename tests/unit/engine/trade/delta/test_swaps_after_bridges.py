@@ -69,10 +69,12 @@ def test_another_contract_has_no_swap() -> None:
 
 
 LISTED = {token: SimpleNamespace(routed=token) for token in (USDC, DAI)}
+WRAPPED = b"\x3e" * 20
 LANES: Any = SimpleNamespace(
     swaps_at=lambda _: SimpleNamespace(
         arrivals=ARRIVALS, chain_id=31_338, tokens=SimpleNamespace(by_address=LISTED)
-    )
+    ),
+    unwraps=lambda bridge: bridge.output_token == WRAPPED,
 )
 
 
@@ -94,13 +96,45 @@ def test_a_swap_may_be_made_until_the_orders_deadline_and_a_day_after_it(after_s
         ({"until": ORDER.deadline - 1}, "a swap until"),
         ({"until": ORDER.deadline + ARRIVAL_UNTIL_MAX_S + 1}, "a swap until"),
         ({"dest_token": BOB}, f"got '{to_checksum(BOB)}"),
-        ({"dest_token": USDC}, f"got '{to_checksum(USDC)}"),
+        ({"dest_token": USDC}, f"got '{to_checksum(USDC)}"),  # what arrives anyway
         ({"beneficiary": bytes(20)}, "order.metadata"),
     ],
 )
 def test_a_swap_of_other_tokens_or_at_another_time_is_refused(terms: dict[str, Any], says: str) -> None:
     with pytest.raises(InvalidInput, match=says):
         swap_after(an_order(**terms), LANES)
+
+
+WRAP: dict[str, Any] = {"token": WRAPPED, "dest_token": WRAPPED, "until": 0}
+
+
+def a_wrap(**terms: Any) -> DeltaOrder:
+    """An order whose bridge brings native tokens that the owner wants wrapped."""
+    return replace(an_order(**WRAP | terms), bridge=replace(BRIDGE, output_token=WRAPPED))
+
+
+@pytest.mark.parametrize("kind", [KIND_SELL, KIND_BUY])
+def test_native_tokens_that_arrive_are_wrapped_at_once(kind: int) -> None:
+    order = replace(a_wrap(), kind=kind)
+    assert swap_after(order, LANES) == ARRIVALS
+    terms = arrival_of(order, ARRIVALS)
+    assert terms is not None
+    assert terms.is_wrap
+
+
+@pytest.mark.parametrize(
+    ("terms", "says"),
+    [({"until": ORDER.deadline}, "a wrap at once"), ({"beneficiary": bytes(20)}, "order.metadata")],
+)
+def test_a_wrap_that_waits_or_is_nobodys_is_refused(terms: dict[str, Any], says: str) -> None:
+    with pytest.raises(InvalidInput, match=says):
+        swap_after(a_wrap(**terms), LANES)
+
+
+def test_a_wrap_of_what_arrives_as_it_is_wanted_is_refused() -> None:
+    """The relayer would pay for what nobody needs."""
+    with pytest.raises(InvalidInput, match="another token than the bridge delivers"):
+        swap_after(an_order(dest_token=TERMS.token), LANES)
 
 
 def test_the_token_that_the_destination_lacks_is_the_one_that_is_named(

@@ -27,6 +27,7 @@ from cambist.codecs.eip712_orders.delta import (
 )
 from cambist.codecs.messages.delta_messages import BuildResponse, DeltaBlock
 from cambist.codecs.messages.vocabulary import OrderType, Side
+from cambist.codecs.trading_token import NATIVE_TOKEN
 from cambist.config import limits
 from cambist.config.chains import CCTP_DOMAINS, CCTP_MESSENGER, SPOKE_POOLS
 from cambist.config.errors import UnsafeTransaction
@@ -159,6 +160,40 @@ def test_an_honest_route_is_taken(side: Side) -> None:
     )
     assert (bridge.name, bridge.token, bridge.fee) == ("across", VIA, fee_of(FEE, ENTERING))
     assert checked(a_block(CCTP), by_cctp(a_wish())).terms == CCTP
+
+
+WRAPPED = TradedToken(b"\x3e" * 20, "WETH", 18)
+FOR_NATIVE: dict[str, Any] = {
+    "dest": TradedToken(NATIVE_TOKEN, "ETH", 18),
+    "bridging": replace(BRIDGING, wrapped=WRAPPED),
+}
+
+
+def a_native_block(terms: BridgeTerms = ACROSS, output: TradedToken = WRAPPED) -> dict[str, Any]:
+    """A price for native tokens of the destination."""
+    block = changed(a_block(terms), "route.bridge.contractParams.outputToken", output.text)
+    for end in ("outputToken", "route.destination.input.token", "route.destination.output.token"):
+        block = changed(block, f"{end}.address", limits.NATIVE_PLACEHOLDER)
+    return block
+
+
+def test_native_tokens_come_by_across_as_the_wrapped_ones_that_the_trader_knows() -> None:
+    wish = a_wish(**FOR_NATIVE)
+    assert checked(a_native_block(), wish).signed.output_token == WRAPPED.address
+    for output in (TradedToken(THIEF, "WETH", 18), FOR_NATIVE["dest"]):
+        with pytest.raises(UnsafeTransaction, match=r"contractParams\.outputToken"):
+            checked(a_native_block(output=output), wish)
+    with pytest.raises(UnsafeTransaction, match="protocolSelector"):
+        checked(a_native_block(CCTP), wish)
+    with pytest.raises(UnsafeTransaction, match=r"address of outputToken"):
+        checked(a_block(), wish)
+
+
+def test_native_tokens_that_the_venue_would_wrap_are_not_taken() -> None:
+    """The contract that wraps them is the venue's choice."""
+    wrapping = changed(a_block(), "route.destination.input.token.address", limits.NATIVE_PLACEHOLDER)
+    with pytest.raises(UnsafeTransaction, match=r"address of route\.destination\.input"):
+        checked(wrapping, a_wish())
 
 
 def test_a_token_is_taken_as_the_venue_chooses_only_if_the_trader_lets_it() -> None:

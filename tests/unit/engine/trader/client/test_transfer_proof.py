@@ -183,8 +183,12 @@ async def test_a_fill_that_pays_nothing_of_the_token_is_none(logs: tuple[tuple[b
     assert told.fault.endswith(f"does not pay the receiver {ARRIVES} raw units")
 
 
-async def test_wrapped_native_tokens_may_arrive_unwrapped() -> None:
-    unwrapped = OUTPUT, ((UNWRAPPED, address_word(FAR_POOL)), uint_word(ARRIVES))
+@pytest.mark.parametrize(
+    "unwrapped",
+    [(OUTPUT, ((UNWRAPPED, address_word(FAR_POOL)), uint_word(ARRIVES))), paid(bytes(20))],
+    ids=["WETH9", "burned, as on Arbitrum"],
+)
+async def test_wrapped_native_tokens_may_arrive_unwrapped(unwrapped: tuple[bytes, Record]) -> None:
     fill = FAR_POOL, filled(RELAY)
     assert await delivered(fill, unwrapped, grows=ARRIVES) == ProvenAmount(ARRIVES)
     assert "its balance moved by 989" in (await delivered(fill, unwrapped, grows=ARRIVES - 1)).fault
