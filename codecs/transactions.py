@@ -1,12 +1,13 @@
-"""Sign transactions, the relayer's as EIP-1559, and decode signed transactions of the three kinds in use.
+"""Sign transactions, the relayer's as EIP-1559, and decode signed transactions of the four kinds in use.
 
 Kinds: 0 (legacy, with the chain id of EIP-155 in its signature), 1 (EIP-2930, an access list), 2 (EIP-1559,
-a cap on the fee and a tip). Each signature has one form: r and s in range, s in the lower half.
+a cap on the fee and a tip), 4 (EIP-7702, authorizations by which accounts delegate to a contract). Each
+signature has one form: r and s in range, s in the lower half; that of an authorization may have any.
 
 Choice: A transaction without a chain id is refused, since it is valid on every chain. Chain id 0 is refused
     too.
 
-Source: EIP-155, EIP-1559, EIP-2718, EIP-2930, EIP-2 (low-s), EIP-1014 (CREATE2).
+Source: EIP-155, EIP-1559, EIP-2718, EIP-2930, EIP-7702, EIP-2 (low-s), EIP-1014 (CREATE2).
 """
 
 import msgspec
@@ -18,12 +19,12 @@ from ..crypto.keccak import keccak256
 from ..crypto.secp256k1 import CURVE_ORDER, HALF_ORDER, SigningKey, recover_address
 from . import rlp
 
-LEGACY, ACCESS_LIST, DYNAMIC_FEE = 0, 1, 2
+LEGACY, ACCESS_LIST, DYNAMIC_FEE, SET_CODE = 0, 1, 2, 4
 
 _EIP155_V = 35  # v is this + 2 * chain id + parity
 _SIGNATURE_ITEMS = 3
-_DYNAMIC_FEE_BYTE = bytes([DYNAMIC_FEE])
-_MEMBERS = {LEGACY: 6, ACCESS_LIST: 8, DYNAMIC_FEE: 9}
+_AUTHORIZATION_BYTE = bytes([5])
+_MEMBERS = {LEGACY: 6, ACCESS_LIST: 8, DYNAMIC_FEE: 9, SET_CODE: 10}
 _TO_LENGTHS = (0, ADDRESS_BYTES)
 _CHAIN_ID_BITS = 63
 _BITS = {
@@ -39,6 +40,36 @@ AccessList = tuple[tuple[bytes, tuple[bytes, ...]], ...]
 """(contract address, storage slots of 32 bytes each) for each contract whose storage is declared."""
 
 
+class Authorization(msgspec.Struct, frozen=True):
+    """A signed permission that an account has a contract's code from now on (EIP-7702).
+
+    Attributes:
+        chain_id: chain on which it counts; 0 for every chain.
+        address: the contract, 20 bytes; zero ends a delegation.
+        nonce: the account's nonce at that moment.
+        y_parity, r, s: the account's signature.
+    """
+
+    chain_id: int
+    address: bytes
+    nonce: int
+    y_parity: int
+    r: int
+    s: int
+
+    @property
+    def authority(self) -> bytes | None:
+        """Account that signed, 20 bytes; None for a signature that no key can have made."""
+        if self.y_parity > 1 or not 0 < self.r < CURVE_ORDER or not 0 < self.s <= HALF_ORDER:
+            return None
+        rs64 = self.r.to_bytes(32, "big") + self.s.to_bytes(32, "big")
+        try:
+            digest32 = _authorization_digest(self.chain_id, self.address, self.nonce)
+            return recover_address(digest32, rs64, self.y_parity)
+        except InvalidSignature:
+            return None
+
+
 class Transaction(msgspec.Struct, frozen=True):
     """An unsigned transaction.
 
@@ -49,6 +80,7 @@ class Transaction(msgspec.Struct, frozen=True):
             has one gas price, tip_wei and fee_max_wei are both that price.
         gas: most units of gas that the transaction may use.
         to: address of 20 bytes, or empty to create a contract whose init code is `data`.
+        authorizations: delegations of accounts; a transaction that has some is of kind 4.
     """
 
     chain_id: int
@@ -60,6 +92,7 @@ class Transaction(msgspec.Struct, frozen=True):
     value_wei: int
     data: bytes
     access_list: AccessList = ()
+    authorizations: tuple[Authorization, ...] = ()
 
 
 class SignedTransaction(msgspec.Struct, frozen=True):
@@ -74,7 +107,7 @@ class ReceivedTransaction(msgspec.Struct, frozen=True):
 
     Attributes:
         sender: 20 bytes, the address of the signing key.
-        kind: LEGACY, ACCESS_LIST or DYNAMIC_FEE.
+        kind: LEGACY, ACCESS_LIST, DYNAMIC_FEE or SET_CODE.
         rs64, y_parity: r and s of the signature, and its parity, which kind 0 encodes in `v`.
     """
 
@@ -97,7 +130,7 @@ class ReceivedTransaction(msgspec.Struct, frozen=True):
 
 
 def sign_transaction(tx: Transaction, key: SigningKey | PolicedRelayKey) -> SignedTransaction:
-    """Sign a transaction as EIP-1559 (kind 2).
+    """Sign a transaction as EIP-1559 (kind 2), or one with authorizations as EIP-7702 (kind 4).
 
     Raises:
         PolicyError: the key's policy forbids the transaction; no signature is made.
@@ -121,7 +154,11 @@ def sign_transaction(tx: Transaction, key: SigningKey | PolicedRelayKey) -> Sign
             encode(tx.access_list),
         )
     )
-    digest32 = keccak256(_DYNAMIC_FEE_BYTE + rlp.wrap(body))
+    kind = DYNAMIC_FEE
+    if tx.authorizations:
+        kind, body = SET_CODE, body + encode([_as_list(one) for one in tx.authorizations])
+    head = bytes([kind])
+    digest32 = keccak256(head + rlp.wrap(body))
     if isinstance(key, SigningKey):
         rs64, y_parity = key.sign(digest32)
     else:
@@ -134,8 +171,21 @@ def sign_transaction(tx: Transaction, key: SigningKey | PolicedRelayKey) -> Sign
             fee_max_wei=tx.fee_max_wei,
         )
     r, s = int.from_bytes(rs64[:32], "big"), int.from_bytes(rs64[32:], "big")
-    raw = _DYNAMIC_FEE_BYTE + rlp.wrap(body + encode(y_parity) + encode(r) + encode(s))
+    raw = head + rlp.wrap(body + encode(y_parity) + encode(r) + encode(s))
     return SignedTransaction(raw, keccak256(raw))
+
+
+def sign_authorization(chain_id: int, address: bytes, nonce: int, key: SigningKey) -> Authorization:
+    """Sign an authorization by which the key's account has a contract's code (EIP-7702).
+
+    Args:
+        chain_id: chain on which it counts; 0 for every chain.
+        address: the contract, 20 bytes; zero ends a delegation.
+        nonce: nonce of the account when it is used: one more if the account itself sends the transaction.
+    """
+    rs64, y_parity = key.sign(_authorization_digest(chain_id, address, nonce))
+    r, s = int.from_bytes(rs64[:32], "big"), int.from_bytes(rs64[32:], "big")
+    return Authorization(chain_id, address, nonce, y_parity, r, s)
 
 
 def sign_priced_transaction(tx: Transaction, key: SigningKey, kind: int) -> SignedTransaction:
@@ -182,7 +232,7 @@ def decode_transaction(raw: bytes) -> ReceivedTransaction:
     # A legacy transaction is an RLP list, whose first byte is 0xC0 or more; a first byte of 0 names no kind.
     kind = LEGACY if first[0] >= 0xC0 else first[0]
     if kind not in _MEMBERS or first[0] == LEGACY:
-        raise InvalidInput(field="transaction", expected="kind 0, 1 or 2", got=f"0x{first.hex()}")
+        raise InvalidInput(field="transaction", expected="kind 0, 1, 2 or 4", got=f"0x{first.hex()}")
     items = rlp.as_list(
         rlp.decode(raw[1:] if kind else raw), "transaction", _MEMBERS[kind] + _SIGNATURE_ITEMS
     )
@@ -237,7 +287,15 @@ def _legacy(members: list[rlp.Item], v: int) -> tuple[Transaction, int]:
 
 
 def _typed(kind: int, members: list[rlp.Item]) -> Transaction:
+    authorizations: tuple[Authorization, ...] = ()
+    if kind == SET_CODE:
+        members, listed = members[:-1], members[-1]
+        authorizations = tuple(map(_authorization, rlp.as_list(listed, "authorizationList")))
+        if not authorizations:
+            raise InvalidInput(field="authorizationList", expected="an authorization at least", got="none")
     chain, nonce, *prices, gas, to, value, data, access_list = members
+    if kind == SET_CODE:
+        rlp.as_bytes(to, "to", (ADDRESS_BYTES,))
     chain_id = rlp.as_uint(chain, "chainId", _CHAIN_ID_BITS)
     if not chain_id:
         raise InvalidInput(field="chainId", expected="a chain", got=0)
@@ -247,7 +305,28 @@ def _typed(kind: int, members: list[rlp.Item]) -> Transaction:
         tip_wei = rlp.as_uint(prices[0], "maxPriorityFeePerGas")
         fee_max_wei = rlp.as_uint(prices[1], "maxFeePerGas")
     slots = _access_list(access_list)
-    return _transaction(chain_id, nonce, tip_wei, fee_max_wei, gas, to, value, data, slots)
+    made = _transaction(chain_id, nonce, tip_wei, fee_max_wei, gas, to, value, data, slots)
+    return msgspec.structs.replace(made, authorizations=authorizations)
+
+
+def _authorization(item: rlp.Item) -> Authorization:
+    chain, address, nonce, y_parity, r, s = rlp.as_list(item, "authorizationList", 6)
+    return Authorization(
+        rlp.as_uint(chain, "authorizationList.chainId"),
+        rlp.as_bytes(address, "authorizationList.address", (ADDRESS_BYTES,)),
+        rlp.as_uint(nonce, "authorizationList.nonce", _BITS["nonce"]),
+        rlp.as_uint(y_parity, "authorizationList.yParity", 8),
+        rlp.as_uint(r, "authorizationList.r"),
+        rlp.as_uint(s, "authorizationList.s"),
+    )
+
+
+def _as_list(one: Authorization) -> list[rlp.Encodable]:
+    return [one.chain_id, one.address, one.nonce, one.y_parity, one.r, one.s]
+
+
+def _authorization_digest(chain_id: int, address: bytes, nonce: int) -> bytes:
+    return keccak256(_AUTHORIZATION_BYTE + rlp.encode([chain_id, address, nonce]))
 
 
 def _transaction(

@@ -68,6 +68,17 @@ def test_orders_are_filled_whole_and_in_part(script: dict[str, Any]) -> None:
     assert script["hashInContract"] == script["hashes"][0]
 
 
+def test_an_account_delegates_to_a_contract(script: dict[str, Any]) -> None:
+    """EIP-7702, by viem alone; the account's own storage has no key of the wallet's."""
+    if "delegated" not in script:
+        return  # ethers sends the other kinds
+    told = script["delegated"]
+    assert (told["status"], told["type"]) == ("success", "eip7702")
+    assert told["code"] == "0xef0100" + told["delegate"][2:].lower()
+    assert told["key"] == "0x" + "00" * 20
+    assert told["listed"] == [[told["delegate"].lower(), told["used"]]]
+
+
 def test_events_are_found_polled_and_announced(script: dict[str, Any]) -> None:
     assert script["logs"] == script["heard"] == script["hashes"][:2]
     assert script["changes"] == 3

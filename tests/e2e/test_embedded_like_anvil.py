@@ -8,10 +8,17 @@ nonces, code and storage.
 import json
 from collections.abc import AsyncIterator, Iterator, Sequence
 
+import msgspec
 import pytest
 from bench.peers.process import ROOT
 
-from cambist.codecs.transactions import Transaction, contract_address, sign_transaction
+from cambist.codecs.transactions import (
+    Authorization,
+    Transaction,
+    contract_address,
+    sign_authorization,
+    sign_transaction,
+)
 from cambist.config.errors import ChainError, RefusalKind, Reverted, TransactionRefused
 from cambist.crypto.keccak import keccak256
 from cambist.crypto.secp256k1 import SigningKey
@@ -62,10 +69,11 @@ class Both:
         key: int = 0,
         access_list: tuple[tuple[bytes, tuple[bytes, ...]], ...] = (),
         nonce: int | None = None,
+        authorizations: tuple[Authorization, ...] = (),
     ) -> bytes:
         tx = Transaction(
             CHAIN_ID, self.nonces[key] if nonce is None else nonce, tip_wei, 100 * GWEI, gas, to, value_wei,
-            data, access_list,
+            data, access_list, authorizations,
         )  # fmt: skip
         return sign_transaction(tx, self.keys[key]).raw
 
@@ -105,6 +113,14 @@ class Both:
         self.sent += 1
         self.known.update(one for one in contracts if one)
         return contracts[0]
+
+    def delegates(
+        self, key: int, to: bytes, *, nonce: int | None = None, chain_id: int = CHAIN_ID
+    ) -> Authorization:
+        """An account's authorization to have a contract's code; its nonce counts as used."""
+        told = self.nonces[key] if nonce is None else nonce
+        self.nonces[key] += nonce is None
+        return sign_authorization(chain_id, to, told, self.keys[key])
 
     async def deploy(self, code: bytes, *, key: int = 0, value_wei: int = 0) -> bytes:
         contract = await self.send(b"", programs.deploys(code), key=key, value_wei=value_wei, gas=5_000_000)
@@ -352,6 +368,78 @@ async def test_estimates_are_enough_and_no_more(both: Both) -> None:
     for chain in both.chains:
         with pytest.raises(Reverted):
             await chain.estimate_gas(EthCall(halting, word(1), sender))
+
+
+async def test_accounts_delegate_to_contracts(both: Both) -> None:
+    """EIP-7702: by another's transaction, with the account's own storage, logs and balance."""
+    contract, account = await both.deploy(programs.STORAGE), both.keys[1].address
+    await both.send(account, b"\1" * 40, authorizations=(both.delegates(1, contract),))
+    await both.compare()
+    await both.send(account, b"\2" * 70, value_wei=5)
+    await both.call(account, b"\3" * 33)
+    await both.send(account, b"\1" * 9, key=1)
+    await both.send(b"\x55" * 20, value_wei=7, key=1)
+    await both.compare()
+    telling = await both.deploy(programs.TRANSIENT, key=1)
+    await both.send(account, bytes(3), authorizations=(both.delegates(1, telling),))
+    await both.compare()
+    await both.send(account, bytes(3), authorizations=(both.delegates(1, bytes(20)),))
+    await both.send(account, bytes(3), value_wei=1)
+    await both.compare()
+
+
+async def test_an_account_delegates_by_its_own_transaction(both: Both) -> None:
+    contract, account = await both.deploy(programs.STORAGE), both.keys[2].address
+    nonce = both.nonces[2] + 1
+    authorization = both.delegates(2, contract, nonce=nonce)
+    await both.send(account, b"\1" * 40, key=2, authorizations=(authorization,))
+    both.nonces[2] += 1
+    await both.compare()
+    await both.send(account, b"\2" * 40, key=2)
+    await both.compare()
+
+
+async def test_authorizations_that_do_not_fit_change_nothing_but_cost_gas(both: Both) -> None:
+    contract, other = await both.deploy(programs.TRANSIENT), both.keys[3]
+    wrong = (
+        both.delegates(1, contract, nonce=both.nonces[1] + 1),
+        both.delegates(1, contract, nonce=both.nonces[1], chain_id=5),
+        msgspec.structs.replace(both.delegates(1, contract, nonce=both.nonces[1]), s=2**255),
+        msgspec.structs.replace(both.delegates(1, contract, nonce=both.nonces[1]), y_parity=2),
+    )
+    await both.send(both.keys[1].address, b"\1", authorizations=wrong)
+    await both.compare()
+    # Twice for one account, of which the first counts; and for any chain. (For a new account anvil gives back
+    # what nodes give back for one that exists.)
+    first, second = both.delegates(1, contract), both.delegates(1, bytes(20), nonce=both.nonces[1] - 1)
+    everywhere = both.delegates(3, contract, chain_id=0)
+    await both.send(other.address, b"\1" * 40, authorizations=(first, second, everywhere))
+    await both.compare()
+
+
+async def test_a_delegation_stays_where_the_execution_fails(both: Both) -> None:
+    halting, account = await both.deploy(programs.HALTING), both.keys[1].address
+    for kind in range(4):
+        await both.send(account, word(kind), gas=300_000, authorizations=(both.delegates(1, halting),))
+    await both.compare()
+    chained = both.delegates(2, account)  # to an account that delegates itself: not followed
+    await both.send(both.keys[2].address, word(0), gas=300_000, authorizations=(chained,))
+    await both.compare()
+
+
+async def test_data_has_a_least_price(both: Both) -> None:
+    """EIP-7623."""
+    to = b"\x55" * 20
+    for data in (b"\1" * 1_000, bytes(1_000), b"\1\0" * 500, b"\1"):
+        await both.send(to, data)
+    await both.send(b"", programs.deploys(b"") + b"\1" * 3_000, gas=3_000_000)
+    await both.compare()
+    least = 21_000 + 40 * 100
+    # Anvil takes it and never mines it.
+    with pytest.raises(TransactionRefused) as caught:
+        await both.embedded.send_raw(both.signed(to, b"\1" * 100, gas=least - 1))
+    assert caught.value.kind is RefusalKind.GAS
+    await both.send(to, b"\1" * 100, gas=least)
 
 
 async def test_refusals(both: Both) -> None:

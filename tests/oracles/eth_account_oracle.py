@@ -33,6 +33,11 @@ def answer(request: dict[str, Any]) -> dict[str, Any]:
     if request["ask"] == "transaction":
         transaction = Account.sign_transaction(request["members"], request["key"])
         return {"raw": transaction.raw_transaction.hex(), "hash": transaction.hash.hex()}
+    if request["ask"] == "delegating":  # EIP-7702: each authorization is signed by a key of its own
+        signed = [Account.sign_authorization(one["of"], one["key"]) for one in request["authorizations"]]
+        members = request["members"] | {"type": 4, "authorizationList": signed}
+        transaction = Account.sign_transaction(members, request["key"])
+        return {"raw": transaction.raw_transaction.hex(), "hash": transaction.hash.hex()}
     if request["ask"] == "keystore":
         return {"key": bytes(Account.decrypt(request["text"], request["password"])).hex()}
     if request["ask"] == "mnemonic":

@@ -142,8 +142,21 @@ const signed = {
   byKey: [await own.signMessage({ message: "a text" }), await own.signTypedData(typed(message))],
   accounts: (await node.requestAddresses()).length, otherChain,
 };
+// An account delegates to a wallet's contract, whose code it has from then on (EIP-7702).
+const delegating = mnemonicToAccount(MNEMONIC, { addressIndex: 8 });
+const walletArtifact = artifact("DevWallet");
+const delegate = (await done(await wallet(taker).deployContract({ abi: walletArtifact.abi, bytecode: walletArtifact.bytecode, args: [taker.address] }))).contractAddress;
+const authorization = await wallet(delegating).signAuthorization({ contractAddress: delegate });
+const delegatedHash = await wallet(taker).sendTransaction({ authorizationList: [authorization], to: delegating.address, value: 5n });
+const delegated = {
+  status: (await done(delegatedHash)).status, type: (await done(delegatedHash)).type, delegate,
+  code: await reader.getCode({ address: delegating.address }),
+  key: await read(delegating.address, walletArtifact.abi, "key", []),
+  listed: (await reader.getTransaction({ hash: delegatedHash })).authorizationList.map(({ address, nonce: used }) => [address, Number(used)]),
+  used: authorization.nonce,
+};
 const result = {
-  signed,
+  signed, delegated,
   rfqAddress, hashes, hashInContract: await read(rfqAddress, abi, "getOrderHash", [whole]), gained,
   logs: logs.map((log) => log.args.orderHash), heard, changes: changes.length, cancelLogs: cancel.logs.length, refused, forced,
   remaining: [await read(rfqAddress, abi, "remaining", [maker.address, hashes[0]]), await read(rfqAddress, abi, "remaining", [maker.address, hashes[1]])],

@@ -27,7 +27,7 @@ from ...chain.nodes import rpc_values as values
 from ...chain.nodes.failover import Talk
 from ...chain.nodes.rpc import RpcChain
 
-HARDFORK = "cancun"  # as on the embedded chain
+HARDFORK = "prague"  # as on the embedded chain
 STATES_MAX = 10_000
 """Number of blocks whose states anvil keeps in memory.
 

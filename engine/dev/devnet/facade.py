@@ -351,7 +351,8 @@ class Reads:
 
     async def _gas(self, wanted: given.UnsignedTransaction) -> int:
         """Estimate the gas limit: the transaction's without its access list, and the list's own gas."""
-        return await self._chain.estimate_gas(_call(wanted)) + access_list_gas(wanted.accesses())
+        gas = await self._chain.estimate_gas(_call(wanted), wanted.authorizations())
+        return gas + access_list_gas(wanted.accesses())
 
     async def access_list(self, params: given.OfListing) -> rendering.Json:
         """Answer `eth_createAccessList`: what a call accesses, and its gas with that list."""
@@ -460,6 +461,7 @@ class Reads:
             value_wei=int(wanted.value or 0),
             data=wanted.calldata(),
             access_list=wanted.accesses(),
+            authorizations=wanted.authorizations(),
         )
         try:
             if wanted.gas_price is None:

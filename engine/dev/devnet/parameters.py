@@ -14,7 +14,7 @@ from typing import Any, Self, TypeVar
 import msgspec
 from msgspec import UNSET, Struct, UnsetType, field
 
-from ....codecs.transactions import AccessList
+from ....codecs.transactions import AccessList, Authorization
 from ....config import limits
 from ....config.errors import InvalidInput
 from ....crypto.addresses import parse_address
@@ -202,6 +202,17 @@ class ListedAccess(Struct, rename="camel", forbid_unknown_fields=True):
     storage_keys: list[Hash32] = []
 
 
+class SignedAuthorization(Struct, rename="camel"):
+    """Entry of a transaction's authorization list: the signed delegation of an account (EIP-7702)."""
+
+    chain_id: Quantity
+    address: Address
+    nonce: Quantity
+    y_parity: Quantity
+    r: Quantity
+    s: Quantity
+
+
 class UnsignedTransaction(Struct, rename="camel"):
     """Unsigned transaction or call in a JSON-RPC request; unknown members are ignored."""
 
@@ -217,6 +228,7 @@ class UnsignedTransaction(Struct, rename="camel"):
     nonce: Quantity | None = None
     chain_id: Quantity | None = None
     access_list: list[ListedAccess] | None = None
+    authorization_list: list[SignedAuthorization] = []
 
     def __post_init__(self) -> None:
         if self.data is not None and self.input is not None and self.data != self.input:
@@ -231,6 +243,20 @@ class UnsignedTransaction(Struct, rename="camel"):
         return tuple(
             (bytes(entry.address), tuple(bytes(slot) for slot in entry.storage_keys))
             for entry in self.access_list or ()
+        )
+
+    def authorizations(self) -> tuple[Authorization, ...]:
+        """Return the authorizations, none if the request has none."""
+        return tuple(
+            Authorization(
+                int(one.chain_id),
+                bytes(one.address),
+                int(one.nonce),
+                int(one.y_parity),
+                int(one.r),
+                int(one.s),
+            )
+            for one in self.authorization_list
         )
 
 

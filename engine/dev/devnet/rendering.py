@@ -4,12 +4,21 @@ Names are camelCase; integers and bytes are 0x text. No tries or headers are bui
 roots of state, transactions and receipts are zeros, or the empty trie's for transactions and receipts of an
 empty block; the size is absent.
 
-Source: the Ethereum execution API; EIP-1474; EIP-2718 (types), EIP-4895 (withdrawals), EIP-4844 (blob gas).
+Source: the Ethereum execution API; EIP-1474; EIP-2718 (types), EIP-4895 (withdrawals), EIP-4844 (blob gas),
+    EIP-7685 (requests), EIP-7702 (authorizations).
 """
 
 from collections.abc import Iterable
+from hashlib import sha256
 
-from ....codecs.transactions import DYNAMIC_FEE, LEGACY, AccessList, ReceivedTransaction
+from ....codecs.transactions import (
+    DYNAMIC_FEE,
+    LEGACY,
+    SET_CODE,
+    AccessList,
+    Authorization,
+    ReceivedTransaction,
+)
 from ....config import limits
 from ....crypto.addresses import ZERO_ADDRESS
 from ....crypto.hexadecimal import to_hex
@@ -24,6 +33,7 @@ _NO_ROOT = to_hex(bytes(32))
 _EMPTY_TRIE = to_hex(keccak256(b"\x80"))
 _NO_UNCLES = to_hex(keccak256(b"\xc0"))
 _COINBASE = to_hex(ZERO_ADDRESS)
+_NO_REQUESTS = to_hex(sha256().digest())
 
 
 def header_json(block: Block) -> Json:
@@ -51,6 +61,7 @@ def header_json(block: Block) -> Json:
         "blobGasUsed": "0x0",
         "excessBlobGas": "0x0",
         "parentBeaconBlockRoot": _NO_ROOT,
+        "requestsHash": _NO_REQUESTS,
     }
 
 
@@ -97,10 +108,18 @@ def transaction_json(received: ReceivedTransaction, block: Block | None, tx_inde
     if kind != LEGACY:
         fields["yParity"] = hex(received.y_parity)
         fields["accessList"] = access_list_json(tx.access_list)
-    if kind == DYNAMIC_FEE:
+    if kind in (DYNAMIC_FEE, SET_CODE):
         fields["maxFeePerGas"] = hex(tx.fee_max_wei)
         fields["maxPriorityFeePerGas"] = hex(tx.tip_wei)
+    if kind == SET_CODE:
+        fields["authorizationList"] = [_authorization_json(one) for one in tx.authorizations]
     return fields
+
+
+def _authorization_json(one: Authorization) -> Json:
+    numbers = {"chainId": one.chain_id, "nonce": one.nonce, "yParity": one.y_parity, "r": one.r, "s": one.s}
+    fields: Json = {name: hex(number) for name, number in numbers.items()}
+    return fields | {"address": to_hex(one.address)}
 
 
 def access_list_json(accesses: AccessList) -> list[Json]:

@@ -25,6 +25,8 @@ _GAS_TRANSACTION, _GAS_CREATE = 21_000, 32_000
 _GAS_ZERO_BYTE, _GAS_BYTE = 4, 16
 _GAS_INIT_CODE_WORD = 2
 _GAS_LISTED_ADDRESS, _GAS_LISTED_SLOT = 2_400, 1_900
+_GAS_FLOOR = 10  # of a zero byte; of any other byte four times as much (EIP-7623)
+GAS_AUTHORIZATION = 25_000
 
 
 class Block(Struct, frozen=True):
@@ -92,7 +94,14 @@ def intrinsic_gas(tx: Transaction) -> int:
     gas = _GAS_TRANSACTION + _GAS_ZERO_BYTE * zeros + _GAS_BYTE * (len(tx.data) - zeros)
     if not tx.to:
         gas += _GAS_CREATE + _GAS_INIT_CODE_WORD * ((len(tx.data) + 31) // 32)
-    return gas + access_list_gas(tx.access_list)
+    gas += access_list_gas(tx.access_list) + GAS_AUTHORIZATION * len(tx.authorizations)
+    return max(gas, floor_gas(tx.data))
+
+
+def floor_gas(data: bytes) -> int:
+    """Compute the least gas that a transaction uses, by its data alone (EIP-7623)."""
+    zeros = data.count(0)
+    return _GAS_TRANSACTION + _GAS_FLOOR * (zeros + 4 * (len(data) - zeros))
 
 
 def access_list_gas(access_list: AccessList) -> int:

@@ -22,7 +22,7 @@ from contextlib import asynccontextmanager
 import trio
 from msgspec import Struct, structs
 
-from ....codecs.transactions import AccessList, ReceivedTransaction, decode_transaction
+from ....codecs.transactions import AccessList, Authorization, ReceivedTransaction, decode_transaction
 from ....config import limits
 from ....config.errors import (
     ChainError,
@@ -31,7 +31,7 @@ from ....config.errors import (
     Reverted,
     TransactionRefused,
 )
-from ....crypto.keccak import KECCAK_EMPTY
+from ...chain.delegation import is_delegation
 from ...chain.port import At, EthCall, GasFees, Header, Log, LogFilter, Receipt, Upcoming
 from ...chain.reverts import NO_ERRORS, CustomErrors, revert_reason
 from . import blocks
@@ -125,13 +125,17 @@ class EmbeddedChain:
                 await trio.lowlevel.checkpoint()
         return answers
 
-    async def estimate_gas(self, call: EthCall) -> int:
+    async def estimate_gas(self, call: EthCall, authorizations: tuple[Authorization, ...] = ()) -> int:
         """Return the least gas limit with which a call succeeds, found by trial; see `Chain.estimate_gas`.
 
         A call may pass on only 63/64 of its gas (EIP-150), so that the limit can exceed the gas used.
+
+        Args:
+            authorizations: delegations that are in force in the trial, and have their own gas (EIP-7702).
         """
         async with self._state(None) as block:
-            outcome = self._called(call, block)
+            wanted = structs.replace(_message(call), authorizations=authorizations)
+            outcome = self._tried(wanted, block, wanted.gas)
             self._returned(outcome)
             # Often the gas spent is the least limit. Most other calls need the gas that EIP-2200 wants left
             # at a storage write. Bisection finds the limit of all remaining calls.
@@ -142,7 +146,7 @@ class EmbeddedChain:
                 await trio.lowlevel.checkpoint()
                 guess = guesses.pop() if guesses else (low + high) // 2
                 if low < guess < high:
-                    if self._goes_through(call, block, guess):
+                    if self._goes_through(wanted, block, guess):
                         high = guess
                     else:
                         low = guess
@@ -544,7 +548,8 @@ class EmbeddedChain:
         base_fee_wei = self._next_base_fee_wei()
         if received.transaction.fee_max_wei < base_fee_wei:
             raise TransactionRefused(RefusalKind.FEE_TOO_LOW, f"base fee {base_fee_wei} wei")
-        if sender.code_hash != KECCAK_EMPTY:
+        code = self._ledger.evm.code_of(sender.code_hash)
+        if code and not is_delegation(code):
             raise TransactionRefused(RefusalKind.INVALID, "the sender is a contract")
         check_funds(received, sender)
 
@@ -559,12 +564,15 @@ class EmbeddedChain:
         async with self._state(at):
             return self._ledger.evm.account(address)
 
-    def _called(self, call: EthCall, block: Block, gas: int = 0) -> ExecutionResult:
-        return self._ledger.evm.call(self._ledger.rules(block), _message(call, gas))
+    def _called(self, call: EthCall, block: Block) -> ExecutionResult:
+        return self._ledger.evm.call(self._ledger.rules(block), _message(call))
 
-    def _goes_through(self, call: EthCall, block: Block, gas: int) -> bool:
+    def _tried(self, message: EvmMessage, block: Block, gas: int) -> ExecutionResult:
+        return self._ledger.evm.call(self._ledger.rules(block), structs.replace(message, gas=gas))
+
+    def _goes_through(self, message: EvmMessage, block: Block, gas: int) -> bool:
         try:
-            return self._called(call, block, gas).succeeded
+            return self._tried(message, block, gas).succeeded
         except TransactionRefused:
             return False
 
@@ -575,8 +583,8 @@ class EmbeddedChain:
         raise Reverted("out of gas" if reason.startswith("OutOfGas") else reason, outcome.output)
 
 
-def _message(call: EthCall, gas: int = 0) -> EvmMessage:
-    gas = gas or call.gas_max or limits.EMBEDDED_BLOCK_GAS
+def _message(call: EthCall) -> EvmMessage:
+    gas = call.gas_max or limits.EMBEDDED_BLOCK_GAS
     return EvmMessage(call.sender, call.to, call.data, call.value_wei, min(gas, limits.EMBEDDED_BLOCK_GAS))
 
 

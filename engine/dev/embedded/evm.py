@@ -1,7 +1,8 @@
 """EVM in this process: executes transactions and calls on its own state. No other file uses pyrevm.
 
-pyrevm (revm 8, with Cancun's rules, its newest) keeps a single journal for its lifetime, in which every slot
-once read stays warm and no transaction is finalized. To keep the journal cold, each transaction
+pyrevm (revm 8, with Cancun's rules, its newest) is given Prague's prices and delegations from outside. It
+keeps a single journal for its lifetime, in which every slot once read stays warm and no transaction is
+finalized. To keep the journal cold, each transaction
 
     takes a checkpoint, executes, reads the journal's debug text, REVERTS, and writes the differences
 
@@ -20,8 +21,14 @@ Limits of the library, and the workarounds:
                 contracts that copy code see the executed code. BASEFEE still reads 0 in a constructor, and
                 in a contract during the transaction that creates it.
     BLOCKHASH   reads the keccak of the height's decimal digits, not the hash of the embedded block
+    EIP-7702    a delegated account executes its contract's code, as that was when it delegated. `code_of` is
+                the delegation; contracts that read the account's code (EXTCODESIZE, EXTCODECOPY) see the
+                contract's, and EXTCODEHASH the delegation's. Another contract's call of the account does not
+                pay for the access to its code, and a capped refund stays that of the execution alone
+    EIP-2537    the precompiled contracts of BLS12-381 are missing
 
-Source: EIP-1559, EIP-2930 (access lists), EIP-3651 (warm coinbase), EIP-6780 (SELFDESTRUCT).
+Source: EIP-1559, EIP-2930 (access lists), EIP-3651 (warm coinbase), EIP-6780 (SELFDESTRUCT), EIP-7702
+    (delegation), EIP-7623 (price of calldata).
 """
 
 import importlib
@@ -33,12 +40,15 @@ from functools import lru_cache
 from typing import Any
 
 from msgspec import Struct
+from msgspec.structs import replace
 
-from ....codecs.transactions import AccessList, contract_address
+from ....codecs.transactions import AccessList, Authorization, contract_address
 from ....config import limits
 from ....config.errors import ChainError, RefusalKind, TransactionRefused
 from ....crypto.addresses import ZERO_ADDRESS
 from ....crypto.keccak import KECCAK_EMPTY, keccak256
+from ...chain.delegation import DELEGATION_PREFIX, is_delegation
+from .blocks import GAS_AUTHORIZATION, floor_gas
 from .journal import EMPTY, Account, code_text, read_journal
 
 IS_INSTALLED = importlib.util.find_spec("pyrevm") is not None
@@ -49,8 +59,11 @@ pyrevm: Any = importlib.import_module("pyrevm") if IS_INSTALLED else None
 COINBASE = ZERO_ADDRESS
 """Address that receives the tips of all transactions: zero, as on anvil."""
 
+_AUTHORIZED_REFUND = 12_500  # of GAS_AUTHORIZATION, given back for an account that exists
+_REFUND_PART = 5  # of the spent gas, a fifth at most is given back (EIP-3529)
 _PRECOMPILED = tuple(number.to_bytes(20, "big") for number in range(1, 11))  # Cancun's
-_PREV_RANDAO, _BASE_FEE, _JUMPDEST, _PUSH1, _PUSH32, _INVALID = 0x44, 0x48, 0x5B, 0x60, 0x7F, 0xFE
+_STOP, _PREV_RANDAO, _BASE_FEE, _JUMPDEST = 0x00, 0x44, 0x48, 0x5B
+_PUSH1, _PUSH32, _INVALID = 0x60, 0x7F, 0xFE
 _ENDS = frozenset({0x00, 0x56, 0xF3, 0xFD, 0xFF})  # STOP, JUMP, RETURN, REVERT, SELFDESTRUCT
 
 JournalWrite = tuple[bytes, int | None, int | Account]
@@ -74,6 +87,7 @@ class EvmMessage(Struct, frozen=True, gc=False):
         gas: gas limit.
         gas_price_wei: price of a unit of gas, base fee and tip together; 0 for a call.
         access_list: (address, storage slots) pairs whose first access is as cheap as a later one (EIP-2930).
+        authorizations: delegations that take effect before the execution (EIP-7702).
     """
 
     sender: bytes
@@ -83,6 +97,7 @@ class EvmMessage(Struct, frozen=True, gc=False):
     gas: int
     gas_price_wei: int = 0
     access_list: AccessList = ()
+    authorizations: tuple[Authorization, ...] = ()
 
 
 class ExecutionResult(Struct, frozen=True, gc=False):
@@ -122,6 +137,7 @@ class Evm:
     """
 
     def __init__(self, chain_id: int) -> None:
+        self._chain_id = chain_id
         if not IS_INSTALLED:
             raise ChainError("the embedded chain needs pyrevm: install cambist[devnet], or run an anvil")
         self._vm = _machine(chain_id)
@@ -183,8 +199,12 @@ class Evm:
             TransactionRefused: the gas limit does not cover the call data, or the sender's balance is below
                 the value to send.
         """
-        with self._trial(message):
-            return self._execute(rules, message)
+        given_back, undo = self._authorize(message)
+        try:
+            with self._trial(message):
+                return self._run(rules, message, given_back)
+        finally:
+            self.apply(undo)
 
     def accessed(self, rules: BlockRules, message: EvmMessage) -> tuple[ExecutionResult, AccessList]:
         """Execute a call as `call` does; return its result, and the access list of what it accessed.
@@ -197,7 +217,7 @@ class Evm:
             TransactionRefused: as `call`.
         """
         with self._trial(message):
-            outcome = self._execute(rules, message)
+            outcome = self._run(rules, message)
             text = self._vm.journal_str if outcome.succeeded else ""
         loaded = read_journal(text, self._code_texts) if outcome.succeeded else {}
         free = {message.sender, message.to, COINBASE, *_PRECOMPILED}
@@ -229,6 +249,17 @@ class Evm:
                 unchanged.
             ChainError: pyrevm returned an inconsistent or unknown result; the state is unchanged.
         """
+        given_back, undo = self._authorize(message)
+        try:
+            outcome, undo_execution = self._transact(rules, message, given_back)
+        except (TransactionRefused, ChainError):
+            self.apply(undo)
+            raise
+        return outcome, undo_execution + undo  # a delegation stays where the execution fails
+
+    def _transact(
+        self, rules: BlockRules, message: EvmMessage, given_back: int
+    ) -> tuple[ExecutionResult, list[JournalWrite]]:
         sender = self.account(message.sender)
         cost_wei = message.gas * message.gas_price_wei
         if sender.balance_wei < cost_wei + message.value_wei:
@@ -242,7 +273,9 @@ class Evm:
         with self.applied([(message.sender, None, debited)]):
             checkpoint = self._vm.snapshot()
             try:
-                outcome = self._execute(rules, message)
+                if is_delegation(self._codes[sender.code_hash]):
+                    self._disguise(message.sender, debited)
+                outcome = self._run(rules, message, given_back)
                 # Read before the revert, which empties the journal. A failed execution changed no state.
                 text = self._vm.journal_str if outcome.succeeded else ""
             finally:
@@ -258,13 +291,59 @@ class Evm:
             after[message.sender] = _richer(after[message.sender], deposit_wei - paid_wei)
             after[COINBASE] = _richer(after.get(COINBASE, self.account(COINBASE)), paid_wei - burnt_wei)
         else:
-            after[COINBASE] = _richer(after.get(COINBASE, self.account(COINBASE)), -burnt_wei)
+            # `deploy` has charged what the EVM used, without the floor of the data.
+            floor_wei = paid_wei - self._vm.result.gas_used * message.gas_price_wei
+            after[message.sender] = _richer(after[message.sender], -floor_wei)
+            after[COINBASE] = _richer(after.get(COINBASE, self.account(COINBASE)), floor_wei - burnt_wei)
         # One nonce for each transaction: the branches above left it raised by `deploy`, by us, or not at all.
+        # The code is its own, whatever it was disguised as: no transaction changes the code of its sender.
         payer = after[message.sender]
-        after[message.sender] = Account(sender.nonce + 1, payer.balance_wei, payer.code_hash)
+        after[message.sender] = Account(sender.nonce + 1, payer.balance_wei, sender.code_hash)
         slots = [write for write in writes if write[1] is not None]
         accounts: list[JournalWrite] = [(address, None, account) for address, account in after.items()]
         return outcome, self.apply(accounts + slots)
+
+    def _authorize(self, message: EvmMessage) -> tuple[int, list[JournalWrite]]:
+        """Have accounts delegate as a message authorizes; an authorization that does not fit is left out.
+
+        Returns:
+            (gas that is given back for accounts that existed; undo writes).
+        """
+        given_back, undo = 0, list[JournalWrite]()
+        for one in message.authorizations:
+            authority = one.authority
+            if authority is None or one.chain_id not in (0, self._chain_id):
+                continue
+            account = self.account(authority)
+            code = self._codes[account.code_hash]
+            # The sender's nonce counts the transaction already, which `transact` adds at its end.
+            nonce = account.nonce + (authority == message.sender)
+            if one.nonce != nonce or (code and not is_delegation(code)):
+                continue
+            given_back += _AUTHORIZED_REFUND if account != EMPTY else 0
+            delegation = DELEGATION_PREFIX + one.address if any(one.address) else b""
+            became = Account(account.nonce + 1, account.balance_wei, self.learn_code(delegation))
+            undo = self.apply([(authority, None, became)]) + undo
+        return given_back, undo
+
+    def _run(self, rules: BlockRules, message: EvmMessage, given_back: int = 0) -> ExecutionResult:
+        """Execute a message as `_execute` does, at the prices of Prague.
+
+        Args:
+            given_back: gas that is given back for accounts that delegate and existed.
+
+        Raises:
+            TransactionRefused: the gas limit does not cover data and authorizations.
+        """
+        floor = floor_gas(message.data)
+        if message.gas < floor:
+            raise TransactionRefused(RefusalKind.GAS, f"its data alone uses {floor}")
+        extra = GAS_AUTHORIZATION * len(message.authorizations)
+        outcome = self._execute(rules, replace(message, gas=max(message.gas - extra, 0)))
+        spent = outcome.gas_spent + extra
+        refund = min(outcome.gas_spent - outcome.gas_used + given_back, spent // _REFUND_PART)
+        used = max(spent - refund, floor)
+        return replace(outcome, gas_used=used, gas_spent=max(spent, used))
 
     def _execute(self, rules: BlockRules, message: EvmMessage) -> ExecutionResult:
         """Execute a message, and leave its changes in pyrevm's journal.
@@ -410,18 +489,26 @@ class Evm:
             balance=account.balance_wei,
             nonce=account.nonce,
             code_hash=KECCAK_EMPTY,
-            code=executed(self._codes[account.code_hash]),
+            code=self._runs(account.code_hash),
         )
         self._vm.insert_account_info(_text(address), info)
+
+    def _runs(self, code_hash: bytes) -> bytes:
+        """Return the code that pyrevm executes for an account's: a delegated one runs its contract's."""
+        code = self._codes[code_hash]
+        if is_delegation(code):
+            target = self._codes[self.account(code[len(DELEGATION_PREFIX) :]).code_hash]
+            # A delegation to an account that itself delegates is not followed: 0xEF is no opcode.
+            code = bytes([_INVALID]) if is_delegation(target) else target or bytes([_STOP])
+        return executed(code)
 
     def _info(self, account: Account) -> Any:
         if account.code_hash == KECCAK_EMPTY:
             return pyrevm.AccountInfo(balance=account.balance_wei, nonce=account.nonce)
         code = None
         if account.code_hash not in self._code_texts:
-            true_code = self._codes[account.code_hash]
-            code = executed(true_code)
-            if code != true_code:
+            code = self._runs(account.code_hash)
+            if code != self._codes[account.code_hash]:
                 self._reads_base_fee, self._rules = True, None
             self._code_texts[account.code_hash] = code_text(code)
         return pyrevm.AccountInfo(

@@ -194,6 +194,7 @@ class BlockLedger:
                 gas=tx.gas,
                 gas_price_wei=price_wei,
                 access_list=tx.access_list,
+                authorizations=tx.authorizations,
             ),
         )
         draft.done.append((received, outcome, price_wei))

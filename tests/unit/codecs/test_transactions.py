@@ -13,10 +13,13 @@ from cambist.codecs.transactions import (
     ACCESS_LIST,
     DYNAMIC_FEE,
     LEGACY,
+    SET_CODE,
+    Authorization,
     Transaction,
     contract_address,
     create2_address,
     decode_transaction,
+    sign_authorization,
     sign_priced_transaction,
     sign_transaction,
 )
@@ -136,6 +139,56 @@ def test_each_kind_is_read_and_signed(eth_account: Oracle, kind: int, tx: Transa
     assert rlp.as_uint(r, "r").to_bytes(32, "big") + rlp.as_uint(s, "s").to_bytes(32, "big") == read.rs64
 
 
+grants = st.tuples(st.integers(0, 2**63 - 1), contract, st.integers(0, 2**64 - 2), secrets)
+
+
+@pytest.mark.oracle
+@settings(max_examples=examples(25), suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(transactions, secrets, st.lists(grants, min_size=1, max_size=3))
+def test_delegations_are_signed_and_read_as_by_eth_account(
+    eth_account: Oracle, tx: Transaction, secret: bytes, granted: list[tuple[int, bytes, int, bytes]]
+) -> None:
+    signed = tuple(sign_authorization(*grant[:3], SigningKey(grant[3])) for grant in granted)
+    assert [one.authority for one in signed] == [SigningKey(grant[3]).address for grant in granted]
+    tx = msgspec.structs.replace(tx, to=tx.to or TOKEN, authorizations=signed)
+    answer = eth_account.ask(
+        ask="delegating",
+        members=oracle_members(tx, DYNAMIC_FEE),
+        key="0x" + secret.hex(),
+        authorizations=[
+            {"of": {"chainId": chain_id, "address": to_checksum(to), "nonce": nonce}, "key": "0x" + key.hex()}
+            for chain_id, to, nonce, key in granted
+        ],
+    )
+    ours = sign_transaction(tx, SigningKey(secret))
+    assert (ours.raw.hex(), ours.tx_hash.hex()) == (answer["raw"], answer["hash"])
+    read = decode_transaction(ours.raw)
+    assert (read.transaction, read.sender, read.kind) == (tx, SigningKey(secret).address, SET_CODE)
+
+
+@pytest.mark.parametrize(
+    "changed", [{"y_parity": 2}, {"r": 0}, {"r": CURVE_ORDER}, {"s": 0}, {"s": CURVE_ORDER // 2 + 1}]
+)
+def test_an_authorization_that_no_key_can_have_signed_is_nobodys(changed: dict[str, int]) -> None:
+    """It is in a transaction all the same, where it has no effect."""
+    signed = sign_authorization(1, TOKEN, 0, KEY)
+    wrong = msgspec.structs.replace(signed, **changed)
+    assert (signed.authority, wrong.authority) == (KEY.address, None)
+    tx = msgspec.structs.replace(TX, authorizations=(wrong,))
+    assert decode_transaction(sign_transaction(tx, KEY).raw).transaction == tx
+
+
+def test_a_transaction_without_authorizations_or_that_creates_is_no_delegating_one() -> None:
+    tx = msgspec.structs.replace(TX, authorizations=(Authorization(1, TOKEN, 0, 0, 1, 1),))
+    with pytest.raises(InvalidInput, match="to: expected"):
+        decode_transaction(sign_transaction(msgspec.structs.replace(tx, to=b""), KEY).raw)
+    members = [*items_of(sign_transaction(tx, KEY).raw)[:-4], []]
+    rs64, y_parity = KEY.sign(keccak256(b"\4" + rlp.encode(members)))
+    r, s = int.from_bytes(rs64[:32], "big"), int.from_bytes(rs64[32:], "big")
+    with pytest.raises(InvalidInput, match="authorizationList: expected an authorization"):
+        decode_transaction(b"\4" + rlp.encode([*members, y_parity, r, s]))
+
+
 @given(transactions)
 def test_what_is_signed_is_read_back(tx: Transaction) -> None:
     signed = sign_transaction(tx, KEY)
@@ -231,8 +284,8 @@ def test_another_form_of_a_member_is_refused(
 
 def test_another_kind_or_number_of_members_is_refused() -> None:
     raw = sign_transaction(TX, KEY).raw
-    for kind in (b"\0", b"\3", b"\4", b"\x7f", b"\x80", b"\xbf"):
-        with pytest.raises(InvalidInput, match=f"expected kind 0, 1 or 2, got '0x{kind.hex()}'"):
+    for kind in (b"\0", b"\3", b"\5", b"\x7f", b"\x80", b"\xbf"):
+        with pytest.raises(InvalidInput, match=f"expected kind 0, 1, 2 or 4, got '0x{kind.hex()}'"):
             decode_transaction(kind + raw[1:])
     with pytest.raises(InvalidInput, match="expected a list of 12, got 'a list of 11'"):
         decode_transaction(b"\2" + rlp.encode(items_of(raw)[1:]))

@@ -62,7 +62,7 @@ def test_the_extra_is_named_where_it_installs_the_embedded_chain(
 
 def test_the_command_holds_the_hardfork_and_the_chain() -> None:
     assert anvil_command(Path("anvil"), 31338, state=Path("s.json"), options=["--no-mining"]) == [
-        "anvil", "--hardfork", "cancun", "--host", "127.0.0.1", "--port", "0", "--chain-id", "31338",
+        "anvil", "--hardfork", "prague", "--host", "127.0.0.1", "--port", "0", "--chain-id", "31338",
         "--prune-history", "10000", "--state", "s.json", "--preserve-historical-states", "--no-mining",
     ]  # fmt: skip
 
