@@ -78,11 +78,15 @@ async def test_a_purchase_arrives_to_the_unit(browser: Browser, up: Devnet) -> N
     assert report["agreement"]["terms"]["You pay"].startswith("at most 0.")
 
 
-async def test_a_token_goes_to_the_other_chain_without_a_swap(browser: Browser, up: Devnet) -> None:
-    report = await told(browser, up, "order", "2", "Order", "WETH", "1", "SELL", THERE)
+async def test_wrapped_native_tokens_go_without_a_swap_and_arrive_unwrapped(
+    browser: Browser, up: Devnet
+) -> None:
+    report = await told(browser, up, "order", "2", "Order", "ETH", "1", "SELL", THERE)
     terms = report["agreement"]["terms"]
     assert terms["You pay"] == "exactly 1 WETH"
-    assert re.fullmatch(rf"at least 0\.99\d* WETH, on second devnet · {FAR}", terms["You receive"])
+    assert re.fullmatch(rf"at least 0\.99\d* ETH, on second devnet · {FAR}", terms["You receive"])
+    assert terms["If it fails"].startswith(f"WETH is paid back to you on devnet · {NEAR}")
+    assert report["title"].endswith(f" ETH on second devnet · {FAR}")
     assert "delivered on second devnet" in report["timeline"][-1]
     assert report["faults"] == []
 

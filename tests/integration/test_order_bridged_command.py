@@ -215,7 +215,7 @@ async def test_what_is_wrong_is_said_in_one_line(shell: BridgedShell) -> None:
             "BUY_TOKEN: the venue lists no token 0x1212121212121212121212121212121212121212 there: --to-rpc",
         ),
         (("swap", "WETH", f"0x{'12' * 20}", "1", *shell.proven), "BUY_TOKEN: no token at 0x1212"),
-        (("swap", "WETH", f"0x{'ee' * 20}", "1", *shell.across), "BUY_TOKEN: a bridge delivers no native"),
+        (("swap", "WETH", f"0x{'ee' * 20}", "1", *shell.across), "--to-wrapped: is needed: this release"),
         (("limit", "WETH", "USDC", "1", "--limit", "2600", "--partial", *shell.across), "--partial: not"),
         (("watch", "nobody", "--to-rpc", shell.far_node), "--to-rpc: only with --rpc"),
     ):
