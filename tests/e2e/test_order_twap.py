@@ -7,7 +7,7 @@ import pytest
 
 from cambist.codecs.contracts import calldata, delta_calldata
 from cambist.codecs.messages.agent_messages import AuctionOrder
-from support.chain.world import NATIVE, ONE, USDC, World
+from support.chain.world import HOUR_S, NATIVE, ONE, USDC, World
 from support.delta.delta_stories import DeltaStory, Record, a_delta_story
 from support.patience import until
 
@@ -215,3 +215,18 @@ async def test_a_twap_is_cancelled_between_slices_and_keeps_what_is_settled(
             now = await story.record(record["id"])
             assert (now["status"], len(now["transactions"])) == ("CANCELLED", 1)
         assert await story.balances() == before
+
+
+async def test_orders_end_by_the_clock_of_a_chain_that_is_ahead(world: World, tmp_path: Path) -> None:
+    """The contract judges by the chain's clock; the venue's may be behind it for hours, as on a devnet."""
+    async with a_delta_story(world, tmp_path, "ann") as story:
+        story.agents["ann"].gives = lambda _: None
+        records = [
+            await story.submitted(await story.market.a_twap()),
+            await story.submitted(await world.a_delta_order()),
+            await story.submitted(await world.a_delta_order(deadline=await world.now_s() + 10 * HOUR_S)),
+        ]
+        await world.pass_time(HOUR_S + 1)
+        for record in records[:2]:
+            await story.becomes(record, "EXPIRED")
+        assert (await story.record(records[2]["id"]))["status"] in ("PENDING", "ACTIVE")

@@ -7,7 +7,7 @@
         PENDING, ACTIVE              the auctioneer of its chain; for a limit order PriceWatch first
         SUSPENDED                    FundsWatch, until the owner's funds are back
         settled across chains        BridgeDesk, until its transfers are delivered or refunded
-        still cancellable            a timer, which makes it EXPIRED
+        still cancellable            a timer, or a chain's clock that is ahead, which makes it EXPIRED
 
 An order that waits is a row and perhaps a timer; only a round or a settlement under way has a task.
 
@@ -21,13 +21,14 @@ comes first.
 Source: ARCHITECTURE.md, "Orders", "Transitions", "Start"; performance.md, "Orders that wait".
 """
 
-from collections.abc import Callable, Container, Mapping, Sequence
+from collections.abc import Callable, Container, Generator, Mapping, Sequence
 
 import trio
 from msgspec import Struct
 
 from ....codecs.messages.vocabulary import OrderStatus, OrderType
-from ....config.timeouts import EXPIRY_GRACE_S
+from ....config.timeouts import EXPIRY_GRACE_S, READY_LOOK_S
+from ....feeds.slices import Slices
 from ...chain.relay.relayer import Relayer, RelayerStatistics
 from ...store.queries import among
 from ...store.rows import DeltaOrderRow, Effect, OrderEvent
@@ -57,7 +58,11 @@ _LOOK_MS = 1_000
 
 
 class DeltaChain(Struct, frozen=True):
-    """The components that run one chain's Delta orders, from auctions and settlements to owners' funds."""
+    """The components that run one chain's Delta orders, from auctions and settlements to owners' funds.
+
+    Attributes:
+        head_time_s: returns the time of the latest block that this process has seen, Unix seconds.
+    """
 
     relayer: Relayer
     followed: FollowedChain
@@ -65,6 +70,7 @@ class DeltaChain(Struct, frozen=True):
     auctioneer: Auctioneer
     prices: PriceWatch
     funds: FundsWatch
+    head_time_s: Callable[[], int]
 
 
 class DeltaChainStatistics(Struct, frozen=True):
@@ -119,6 +125,7 @@ class DeltaEngine:
         self._wall_ms = wall_ms
         self._expiries = OrderTimers(scheduler, self.look_at_expiry)
         self._acts = OrderActs(self._tend_again)
+        self._slices = Slices()
         self.orders = orders
         self.chains = chains
         self.bridges = bridges
@@ -152,6 +159,7 @@ class DeltaEngine:
                 await nursery.start(chain.prices.run)
                 await nursery.start(chain.funds.run)
             await nursery.start(self.bridges.run)
+            nursery.start_soon(self._watch_clocks)
             task_status.started()
 
     async def load(self, taken_up: TakenUp) -> None:
@@ -254,19 +262,44 @@ class DeltaEngine:
 
         await self.orders.step(order_hash, decide)
 
+    async def _watch_clocks(self) -> None:
+        """Expire orders by the clock of a chain that is ahead of the venue's, as a development chain may be.
+
+        The contract judges by the chain's clock, and no later block has an earlier time.
+        """
+        looked_s = dict.fromkeys(self.chains, 0)
+        while True:
+            await trio.sleep(READY_LOOK_S)
+            for chain_id, chain in self.chains.items():
+                time_s = chain.head_time_s()
+                is_ahead = time_s > self._wall_ms() // 1_000 + EXPIRY_GRACE_S
+                # The time counts as looked at only once `_expire` has an effect.
+                if is_ahead and time_s != looked_s[chain_id] and chain.followed.read_to() is not None:
+                    looked_s[chain_id] = time_s
+                    await self._slices.work(self._look_at_expiries(chain_id, time_s))
+
+    def _look_at_expiries(self, chain_id: int, time_s: int) -> Generator[None, None, None]:
+        for live in [*self.orders]:
+            row = live.row
+            if row.chain_id == chain_id and row.status in CANCELLABLE and time_s > _fits_until_s(live):
+                self.look_at_expiry(row.order_hash)
+            yield
+
     async def _expire(self, order_hash: bytes) -> None:
         """Expire an order past its deadline, or a TWAP whose remaining slices do not fit before its deadline.
+
+        The later of the venue's clock and the chain's counts, in the record's time too.
 
         The call has no effect while a settlement of the order is under way, or while the indexer is behind
         the latest block of the order's chain.
         """
-        now_ms = self._wall_ms()
 
         def decide(row: DeltaOrderRow) -> DeltaStep | None:
             live = self.orders.get(order_hash)
-            is_read = self.chains[row.chain_id].followed.read_to() is not None
-            if live is None or live.settling is not None or not is_read:
+            chain = self.chains[row.chain_id]
+            if live is None or live.settling is not None or chain.followed.read_to() is None:
                 return None
+            now_ms = max(self._wall_ms(), chain.head_time_s() * 1_000)
             return expired(row, _fits_until_s(live), now_ms // 1_000, now_ms)
 
         await self.orders.step(order_hash, decide)

@@ -252,7 +252,9 @@ async def _chain(
         wall_ms=wall_ms,
     )
     followed.join(_projection(opening, served, orders), funds.touched)
-    return DeltaChain(relayer, followed, settling, auctioneer, prices, funds)
+    return DeltaChain(
+        relayer, followed, settling, auctioneer, prices, funds, lambda: served.pulse.head_time_s
+    )
 
 
 def _projection(opening: DeltaOpening, served: ServedChain, orders: LiveOrders) -> DeltaProjection:

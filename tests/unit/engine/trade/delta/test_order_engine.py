@@ -55,7 +55,7 @@ async def test_what_goes_wrong_with_one_order_is_not_the_end_of_the_others(
         orders = LiveOrders(store, leases)
         idle = cast("Any", Idle())
         parts: dict[str, Any] = dict.fromkeys(DeltaChain.__struct_fields__, idle)
-        parts["prices"] = IdlePrices()
+        parts |= {"prices": IdlePrices(), "head_time_s": lambda: 0}
         chains = {1: DeltaChain(**parts)}
         scheduler = Scheduler(now_ms)
         bridges = BridgeDesk(store, orders, {}, attester=None, bounds=bounds_of({}), wall_ms=now_ms)
