@@ -114,7 +114,7 @@ class Engine:
             nobody,
             self.scheduler,
             orders=self.orders,
-            chains={1: DeltaChain(nobody, nobody, settling, auctions, self.prices, self.funds)},
+            chains={1: DeltaChain(nobody, nobody, settling, auctions, self.prices, self.funds, lambda: 0)},
             bridges=BridgeDesk(
                 nobody, self.orders, {}, attester=None, bounds=bounds_of({}), wall_ms=lambda: NOW_MS
             ),

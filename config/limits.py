@@ -178,6 +178,7 @@ VENUE_METADATA_BYTES_MAX = 4 << 10  # of a Delta order
 VENUE_ISSUED_BATCH_MAX = 500  # issued routes in one write
 VENUE_SIGNATURE_BYTES_MAX = 4_096  # of an order or cancellation: a contract's (EIP-1271) has no fixed length
 OTHER_DOMAINS_MAX = 16  # signing domains over which a wrong signature is tried, to name the mistake
+VENUE_DEPLOY_GAS_MAX = 4_000_000  # of a simulated deployment of a wallet, and its isValidSignature
 VENUE_SIGNATURE_GAS_MAX = 1_000_000  # for a contract's isValidSignature, as the Delta contract gives it
 VENUE_PERMIT_GAS_MAX = 1_000_000  # for a token or Permit2 to take a permit
 VENUE_ORDER_AGENTS_MAX = 100  # names of includeAgents, and of excludeAgents

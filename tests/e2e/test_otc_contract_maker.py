@@ -5,10 +5,17 @@ from pathlib import Path
 import pytest
 
 from cambist.codecs.contracts import calldata
+from cambist.codecs.contracts.abi import address_word
 from cambist.codecs.eip712_orders.rfq import RfqOrder
+from cambist.codecs.transactions import create2_address
+from cambist.crypto.hexadecimal import to_hex
 from cambist.crypto.secp256k1 import SigningKey
+from cambist.engine.chain.artifacts import artifact
+from cambist.engine.chain.deploy.create2_factory import FACTORY
+from support.chain import evm_programs
 from support.chain.world import ONE, USDC, World
 from support.contracts.rfq_stories import a_wallet, execute, wallet_key
+from support.contracts.wrapped_signatures import wrapped_signature
 from support.otc.otc_stories import OtcStory, all_of, an_otc_story, balances_of, none_of, text_of
 
 pytestmark = pytest.mark.one_chain  # the venue looks at it all the while
@@ -138,3 +145,52 @@ async def test_a_draft_that_is_filled_was_accepted(world: World, tmp_path: Path)
         begun = await story.seen(stored)
         assert (begun["state"], begun["transactionHash"]) == ("PENDING", text_of(receipt))
         await story.becomes(stored, "PENDING", **all_of(1_250 * USDC))
+
+
+# --- Wallets that are not deployed yet --------------------------------------------------------------------
+
+
+def a_counterfactual_wallet(key: SigningKey) -> tuple[bytes, bytes]:
+    """(Address of a wallet that is not deployed yet, the call to the factory that deploys it)."""
+    init_code = artifact("DevWallet").init_code(address_word(key.address))
+    return create2_address(FACTORY, bytes(32), init_code), bytes(32) + init_code
+
+
+async def test_the_order_of_a_wallet_that_is_not_deployed_is_a_draft_until_it_is(
+    world: World, tmp_path: Path
+) -> None:
+    """ERC-6492: a simulated deployment shows that the wallet will accept the signature."""
+    async with an_otc_story(world, tmp_path) as story:
+        wallet, deploys = a_counterfactual_wallet(world.partner)
+        await world.mint(world.usdc, wallet, 10_000 * USDC)
+        order = story.an_order(maker=wallet)
+        inner = world.signed(order, world.partner)
+        stored = await story.posted(order, signature=wrapped_signature(inner, FACTORY, deploys))
+        assert (stored["state"], stored["signature"]) == ("DRAFT", to_hex(inner))
+        assert not await world.chain.code(wallet), "nothing was deployed"
+        assert await a_wallet(world, world.partner) == wallet  # which approves, too
+        await story.becomes(stored, "PENDING", **all_of(2_500 * USDC))
+        await story.fill(order, signer=world.partner)
+        assert (await story.seen(stored))["state"] == "FULFILLED"
+
+
+async def test_what_the_wallet_would_not_accept_once_deployed_is_refused(
+    world: World, tmp_path: Path
+) -> None:
+    async with an_otc_story(world, tmp_path) as story:
+        wallet, deploys = a_counterfactual_wallet(world.partner)
+        order = story.an_order(maker=wallet)
+        good = world.signed(order, world.partner)
+        endless = await world.send(
+            world.owner, b"", evm_programs.deploys(evm_programs.assembled("again: @again JUMP"))
+        )
+        assert endless.contract is not None
+        for signature in (
+            wrapped_signature(world.signed(order, world.user), FACTORY, deploys),
+            wrapped_signature(good, FACTORY, deploys[:-1] + b"\x01"),
+            wrapped_signature(good, world.stranger.address, deploys),
+            wrapped_signature(good, endless.contract, deploys),
+        ):
+            status, error, details = await story.fault(order, signature=signature)
+            assert (status, error) == (400, "InvalidSignature")
+            assert "deploy it first, by the call to 0x" in details

@@ -187,7 +187,7 @@ async def _chain(
     followed = opening.footing.chains.of(served.chain_id)
     relayer = _relayer(opening, served)
     gas_max = opening.settings.relayers[served.chain_id].gas_max
-    wakeup = AuctioneerWakeup()
+    wakeup, head_time_s = AuctioneerWakeup(), lambda: served.pulse.head_time_s
     clients = await _agents(owned, opening, served)
     agents = Agents(clients, chain_id=served.chain_id, settings=delta, wakeup=wakeup, wall_ms=wall_ms)
     own_bids = OwnBids(served.delta, served.tokens.wrapped_native, delta, agents.tell, wall_ms)
@@ -199,7 +199,7 @@ async def _chain(
         wakeup,
         orders,
         scheduler,
-        head_time_s=lambda: served.pulse.head_time_s,
+        head_time_s=head_time_s,
         is_carried=lambda live: is_carried(opening.lanes, live, wall_ms()),
         owner_rests_until_ms=costs.rests_until_ms,
         settings=delta,
@@ -252,9 +252,7 @@ async def _chain(
         wall_ms=wall_ms,
     )
     followed.join(_projection(opening, served, orders), funds.touched)
-    return DeltaChain(
-        relayer, followed, settling, auctioneer, prices, funds, lambda: served.pulse.head_time_s
-    )
+    return DeltaChain(relayer, followed, settling, auctioneer, prices, funds, head_time_s)
 
 
 def _projection(opening: DeltaOpening, served: ServedChain, orders: LiveOrders) -> DeltaProjection:

@@ -14,7 +14,7 @@ from ....config.timeouts import ORDER_CHECK_S
 from ....crypto.addresses import ZERO_ADDRESS
 from ...chain.port import Chain, EthCall, Header
 from .permit_proof import PERMIT2_OF
-from .signed_by import OwnerSignature, check_signer
+from .signed_by import OwnerSignature, check_signer, is_probed, probe_call
 
 T = TypeVar("T")
 
@@ -48,6 +48,8 @@ async def latest_block(chain: Chain) -> Header:
 async def signer_has_code(chain: Chain, signature: OwnerSignature, header: Header) -> bool:
     """Whether an owner is a contract; False, without a read of the chain, if the owner's key has signed.
 
+    An owner whose wallet, once deployed, accepts the signature of an order that may wait is a contract, too.
+
     Raises:
         InvalidSignature: the owner's key has not signed, and the owner can sign neither as a contract nor by
             a transaction.
@@ -56,6 +58,9 @@ async def signer_has_code(chain: Chain, signature: OwnerSignature, header: Heade
     if signature.is_by_key:
         return False
     has_code = bool(await chain.code(signature.owner, header.hash))
+    if not has_code and (probe := probe_call(signature)) is not None:
+        (answer,) = await chain.call_many([probe], header.hash)
+        has_code = is_probed(answer)
     check_signer(signature, has_code=has_code)
     return has_code
 

@@ -2,6 +2,7 @@
 
     read_signature   parse a signature, and find whether the owner's key made it; if not, the chain decides
     check_signer     refuse an owner that is neither a contract nor able to sign by a transaction
+    probe_call       build the call that deploys an owner's wallet in simulation and asks it (ERC-6492)
     signature_call   build the call to the chain: EIP-1271 at the owner, or the pre-signature at the settling
                      contract
     signature_state  judge the answer: SIGNED, AWAITED (a contract that may still sign), or an error
@@ -23,6 +24,8 @@ Choice: An empty signature of a Delta order stands for the owner's call on chain
 Choice: A key's signature has 65 or 64 bytes, a contract's any number up to a limit.
 Choice: Of an ERC-6492 signature the inner one counts, and is stored. The venue deploys no wallet: the refusal
     of one that is not deployed yet names the factory that its owner has to call first.
+Choice: An OTC order of a wallet that is not deployed yet is a DRAFT until it is, if a simulated deployment
+    shows that the wallet accepts the signature (ERC-6492).
 """
 
 from enum import Enum
@@ -30,11 +33,12 @@ from enum import Enum
 from msgspec import Struct
 
 from ....codecs.contracts.delta_calldata import is_pre_signed
+from ....codecs.contracts.signature_probe import is_probe_yes, signature_probe
 from ....codecs.eip712_orders.signing_names import OrderDigests
-from ....config.errors import InvalidSignature
-from ....config.limits import VENUE_SIGNATURE_BYTES_MAX, VENUE_SIGNATURE_GAS_MAX
+from ....config.errors import InvalidSignature, Reverted
+from ....config.limits import VENUE_DEPLOY_GAS_MAX, VENUE_SIGNATURE_BYTES_MAX, VENUE_SIGNATURE_GAS_MAX
 from ....crypto.addresses import to_checksum
-from ....crypto.eip1271 import is_magic_answer, is_valid_signature_calldata, unwrapped
+from ....crypto.eip1271 import WrappedSignature, is_magic_answer, is_valid_signature_calldata, unwrapped
 from ....crypto.secp256k1 import recover_address
 from ....crypto.signatures import parse_signature, parse_signature_text, to_compact64
 from ...chain.port import EthCall
@@ -63,7 +67,7 @@ class OwnerSignature(Struct, frozen=True):
         fault: reason why the signature is not by the owner's key; empty if the key made the signature.
         kind: class of the error to raise if the signature is refused.
         is_awaited: whether a contract that rejects the signature now may accept it later (OTC orders).
-        factory: contract that deploys the owner's wallet, by an ERC-6492 signature; empty for another one.
+        wrapped: call that deploys the owner's wallet, of an ERC-6492 signature; None for another one.
     """
 
     owner: bytes
@@ -73,7 +77,7 @@ class OwnerSignature(Struct, frozen=True):
     fault: str
     kind: type[InvalidSignature]
     is_awaited: bool
-    factory: bytes = b""
+    wrapped: WrappedSignature | None = None
 
     @property
     def is_pre_signature(self) -> bool:
@@ -126,7 +130,7 @@ def read_signature(
         fault=fault,
         kind=kind,
         is_awaited=is_awaited,
-        factory=b"" if wrapped is None else wrapped.factory,
+        wrapped=wrapped,
     )
 
 
@@ -144,6 +148,22 @@ def signature_call(signature: OwnerSignature, asker: bytes) -> EthCall | None:
         return EthCall(asker, is_pre_signed(owner, digest32))
     data = is_valid_signature_calldata(digest32, signature.kept)
     return EthCall(owner, data, asker, gas_max=VENUE_SIGNATURE_GAS_MAX)
+
+
+def probe_call(signature: OwnerSignature) -> EthCall | None:
+    """Build the call that deploys an owner's wallet in simulation and asks it; None without a wallet.
+
+    Only an order that may wait for its signature is asked about: a settlement needs the wallet on chain.
+    """
+    if signature.wrapped is None or not signature.is_awaited:
+        return None
+    code = signature_probe(signature.wrapped, signature.owner, signature.digest32)
+    return EthCall(b"", code, gas_max=VENUE_DEPLOY_GAS_MAX)
+
+
+def is_probed(answer: bytes | Exception) -> bool:
+    """Whether the answer to `probe_call` says that the owner's wallet accepts the signature."""
+    return isinstance(answer, Reverted) and is_probe_yes(answer.data)
 
 
 def check_signer(signature: OwnerSignature, *, has_code: bool) -> None:
@@ -204,7 +224,8 @@ def _is_yes(signature: OwnerSignature, answer: bytes | Exception | None, *, has_
 
 
 def _nobody(signature: OwnerSignature) -> InvalidSignature:
-    way = f": {_DEPLOY.format(factory=to_checksum(signature.factory))}" if signature.factory else ""
+    wrapped = signature.wrapped
+    way = "" if wrapped is None else f": {_DEPLOY.format(factory=to_checksum(wrapped.factory))}"
     return signature.kind(f"{signature.fault}; {_NOT_DEPLOYED}{way}")
 
 

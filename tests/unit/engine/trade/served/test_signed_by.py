@@ -94,7 +94,9 @@ def test_who_is_asked(text: str, is_awaited: bool, asked: bytes) -> None:
 def test_of_a_wrapped_signature_the_inner_one_counts() -> None:
     inner = b"\x5a" * 70
     signature = read_signature(to_hex(wrapped_signature(inner)), DIGEST, OWNER)
-    assert (signature.kept, signature.is_by_key, signature.factory) == (inner, False, FACTORY)
+    assert (signature.kept, signature.is_by_key) == (inner, False)
+    assert signature.wrapped is not None
+    assert signature.wrapped.factory == FACTORY
     call = signature_call(signature, ASKER)
     assert call is not None
     assert (call.to, call.data) == (OWNER, is_valid_signature_calldata(DIGEST, inner))
@@ -119,4 +121,4 @@ def test_of_a_wrapped_signature_the_inner_one_counts() -> None:
 )
 def test_what_is_not_wrapped_by_the_letter_is_a_contracts_signature_as_it_is(broken: bytes) -> None:
     signature = read_signature(to_hex(broken), DIGEST, OWNER)
-    assert (signature.kept, signature.factory) == (broken, b"")
+    assert (signature.kept, signature.wrapped) == (broken, None)
