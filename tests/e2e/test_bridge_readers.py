@@ -7,7 +7,7 @@ from trio.testing import MockClock
 from cambist.codecs.bridges import cctp
 from cambist.codecs.bridges.bridge_terms import BridgeFee, fee_of, output_of
 from cambist.config.sections.bridges import BridgedToken, BridgeSettings
-from cambist.engine.trade.delta.bridging.attestations import attested_in, messages_target
+from cambist.engine.trade.delta.bridging.attestations import AttestedMessage, attested_in, messages_target
 from cambist.engine.trade.delta.bridging.origins import BurnedMessage
 from cambist.feeds.bridges.fee_answers import FeeAnswer, FeeLane, LaneFee, asking_fee
 from support.bridge.two_chains import STOCK, TwoChains, two_chains
@@ -92,11 +92,11 @@ async def test_a_burn_at_the_derived_fee_of_cctp_is_attested_fast(autojump_clock
         await until_told(answered)
         early = await answered()
         assert early is not None
-        assert attested_in(early, burned) is None
+        assert attested_in(early, burned) == ""
         await two.attested(two.first, tx_hash)
         late = await answered()
         assert late is not None
         attested = attested_in(late, burned)
-        assert attested is not None
+        assert isinstance(attested, AttestedMessage)
         assert cctp.parse_message(attested.raw).finality_executed == cctp.FINALITY_CONFIRMED
         await two.receive(two.second, attested.raw, attested.attestation)

@@ -1,5 +1,6 @@
 """Orders across chains that end otherwise: cancelled, or attested anew; and events of their ends."""
 
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -22,7 +23,7 @@ from support.bridge.two_chains import TwoChains
 from support.chain.world import NATIVE, ONE, USDC
 from support.delta.delta_stories import CONFIRMATIONS, Record
 from support.events.event_streams import following
-from support.patience import until_told
+from support.patience import until_found, until_told
 
 pytestmark = pytest.mark.one_of(2)
 
@@ -165,3 +166,23 @@ async def test_events_tell_each_step_of_a_delivery(two: TwoChains, tmp_path: Pat
         assert [one.status for one in told] == ["PENDING", "ACTIVE", "BRIDGING", "COMPLETED"]
         arrived = arriving() if kind is ACROSS else FAIR
         assert (told[-1].spent_amount, told[-1].received_amount) == (str(ONE), str(arrived))
+
+
+async def test_a_fast_transfer_whose_fee_has_risen_arrives_by_the_standard_one(
+    two: TwoChains, tmp_path: Path
+) -> None:
+    """Circle attests a burn whose fee is below the fast tier's once it is final, and takes no fee."""
+    async with a_bridged_story(two, tmp_path) as story:
+        two.attester.order(is_silent=True)
+        record = await story.ordered(await story.quoted("express", "SELL", ONE))
+        await story.becomes(record, "BRIDGING")
+        two.attester.order(is_silent=False, fast_fee_bps=50, final_after_s=86_400)
+        delayed = "it waits for its attestation, which the attester delays: 'insufficient_fee'"
+        await until_found(
+            partial(story.reasons, record), lambda told: delayed in told.get("transferUnderWay", "")
+        )
+        two.attester.order(final_after_s=0)
+        record = await story.becomes(record, "COMPLETED")
+        (settled,) = record["transactions"]
+        assert settled["receivedAmount"] == str(FAIR - FAIR // 10_000)
+        two.attester.order(fast_fee_bps=1)

@@ -106,7 +106,7 @@ async def test_a_burn_is_asked_for_by_its_transaction(scene: Scene) -> None:
 
 async def test_a_transaction_that_the_service_does_not_know_is_not_attested(scene: Scene) -> None:
     scene.service.status = 404
-    assert await scene.client.attested(SENT.tx_hash, BURNED) is None
+    assert await scene.client.attested(SENT.tx_hash, BURNED) == ""
 
 
 @pytest.mark.parametrize(

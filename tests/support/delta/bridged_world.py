@@ -169,12 +169,12 @@ class AttestsWhatIsThere:
     def __init__(self, world: "BridgedWorld") -> None:
         self._world = world
 
-    async def attested(self, tx_hash: bytes, _: object) -> AttestedMessage | None:
+    async def attested(self, tx_hash: bytes, _: object) -> AttestedMessage | str:
         """The attested message of a transaction."""
         await trio.lowlevel.checkpoint()
         sent = self._world.burns.get(tx_hash)
         if sent is None or await self._world.origin.receipt(tx_hash) is None:
-            return None
+            return ""
         nonce = self._world.false_nonce or sent.nonce
         return AttestedMessage(pack_message(replace(sent, nonce=nonce)), b"", nonce, 0)
 

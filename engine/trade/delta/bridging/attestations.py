@@ -2,6 +2,7 @@
 
     GET {url}/v2/messages/{domain}?transactionHash=0x...
         -> {"messages": [{"message": "0x...", "attestation": "0x...", "status": "complete"}]}
+        -> {"messages": [{"status": "pending_confirmations", "delayReason": "insufficient_fee", ...}]}
 
 A settlement may call contracts of anybody, which may send messages of CCTP V1 and messages without a burn. A
 message in the answer that does not have the form of a burn is therefore skipped.
@@ -17,6 +18,7 @@ import msgspec
 from msgspec.structs import replace
 
 from .....codecs.bridges.cctp import parse_message
+from .....config.error_text import excerpt
 from .....config.errors import InvalidInput
 from .....config.limits import BRIDGE_MESSAGES_MAX
 from .....crypto.hexadecimal import parse_hex
@@ -42,10 +44,11 @@ class AttestedMessage(msgspec.Struct, frozen=True):
     expiration_block: int
 
 
-class _MessageItem(msgspec.Struct, frozen=True):
-    message: str = ""
-    attestation: str = ""
-    status: str = ""
+class _MessageItem(msgspec.Struct, frozen=True, rename="camel"):
+    message: str | None = None
+    attestation: str | None = None
+    status: str | None = None
+    delay_reason: str | None = None
 
 
 class _Messages(msgspec.Struct, frozen=True):
@@ -69,14 +72,18 @@ def reattest_target(nonce: bytes) -> str:
     return f"/v2/reattest/0x{nonce.hex()}"
 
 
-def attested_in(answer: bytes, burned: BurnedMessage) -> AttestedMessage | None:
-    """Find the attested form of a burned message in the service's answer; None if it is not attested yet.
+def attested_in(answer: bytes, burned: BurnedMessage) -> AttestedMessage | str:
+    """Find the attested form of a burned message in the service's answer.
 
     If the answer has equal messages of one transaction, the burned message's rank selects one of them, in the
     order of their nonces.
 
     Args:
         answer: body of the answer.
+
+    Returns:
+        The attested message; before the attestation the service's reasons why it takes longer than was asked
+        for, such as a fee too low for the fast tier. The text is empty without a reason.
 
     Raises:
         InvalidInput: the answer has another form, or too many messages.
@@ -89,14 +96,18 @@ def attested_in(answer: bytes, burned: BurnedMessage) -> AttestedMessage | None:
         raise InvalidInput(field="messages", expected=f"at most {BRIDGE_MESSAGES_MAX}", got=len(items))
     found = [message for item in items if (message := _attested(item, burned)) is not None]
     found.sort(key=lambda message: message.nonce)
-    return found[burned.rank] if burned.rank < len(found) else None
+    if burned.rank < len(found):
+        return found[burned.rank]
+    reasons = [excerpt(item.delay_reason) for item in items if item.delay_reason]
+    return ", ".join(dict.fromkeys(reasons))
 
 
 def _attested(item: _MessageItem, burned: BurnedMessage) -> AttestedMessage | None:
     if item.status != _COMPLETE:
         return None
     try:
-        raw, attestation = parse_hex(item.message, "message"), parse_hex(item.attestation, "attestation")
+        raw = parse_hex(item.message or "", "message")
+        attestation = parse_hex(item.attestation or "", "attestation")
         message = parse_message(raw)
     except InvalidInput:
         return None

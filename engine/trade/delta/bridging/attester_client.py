@@ -33,8 +33,8 @@ class AttesterClient:
         self._http = http
         self._request_s = request_s
 
-    async def attested(self, tx_hash: bytes, burned: BurnedMessage) -> AttestedMessage | None:
-        """Ask for the attested form of a burned message; None if it is not attested yet.
+    async def attested(self, tx_hash: bytes, burned: BurnedMessage) -> AttestedMessage | str:
+        """Ask for the attested form of a burned message; the reason why it waits if it is not attested yet.
 
         Args:
             tx_hash: hash of the origin's transaction that burned the tokens.
@@ -44,7 +44,7 @@ class AttesterClient:
         """
         answer = await self._ask("GET", messages_target(burned.message.source_domain, tx_hash))
         if answer.status_code == _NOT_FOUND:
-            return None
+            return ""
         if not answer.is_success:
             raise BridgeError(f"answered {answer.status_code}: {excerpt(answer.content)}")
         try:

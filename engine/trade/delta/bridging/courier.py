@@ -163,8 +163,9 @@ class Courier:
     async def _attest(self, errand: _Errand) -> None:
         wanted = errand.wanted
         found = await self._attester.attested(wanted.sent.tx_hash, wanted.burned)
-        if found is None:
-            errand.hint = "it waits for its attestation"
+        if isinstance(found, str):
+            delayed = f", which the attester delays: {found}" if found else ""
+            errand.hint = f"it waits for its attestation{delayed}"
         elif found != errand.attested:
             errand.attested, errand.pause_s = found, BRIDGE_ATTEST_S
             errand.hint = "it is attested, and waits to be taken on the destination"

@@ -178,7 +178,8 @@ def test_the_largest_fee_that_was_agreed_to_is_paid_and_no_more() -> None:
     for fee, is_taken in ((BURN.max_fee, True), (BURN.max_fee + 1, False)):
         mint = MESSENGER, minted(BOB, OUTPUT, BURN.amount - fee, fee)
         assert (arrival(*a_delivery(attested(fee=fee), mint)) is not None) is is_taken
-        assert (attested_in(an_answer(attested(fee=fee)), BURNED) is not None) is is_taken
+        found = attested_in(an_answer(attested(fee=fee)), BURNED)
+        assert isinstance(found, AttestedMessage) is is_taken
 
 
 # --- Attestations ---------------------------------------------------------------------------------------
@@ -219,7 +220,7 @@ def test_equal_burns_have_messages_of_their_own_in_whatever_sequence() -> None:
     for messages in (pair, pair[::-1]):
         found = [attested_in(an_answer(*messages), replace(BURNED, rank=rank)) for rank in (0, 1)]
         assert [one and one.nonce for one in found] == [NONCE, OTHER_NONCE]
-    assert attested_in(an_answer(attested()), replace(BURNED, rank=1)) is None
+    assert attested_in(an_answer(attested()), replace(BURNED, rank=1)) == ""
 
 
 @pytest.mark.parametrize(
@@ -235,13 +236,27 @@ def test_equal_burns_have_messages_of_their_own_in_whatever_sequence() -> None:
     ids=["nonce", "recipient", "destination", "finality", "caller", "fee"],
 )
 def test_a_message_that_is_not_the_burn_is_not_handed_in(message: CctpMessage) -> None:
-    assert attested_in(an_answer(message), BURNED) is None
+    assert attested_in(an_answer(message), BURNED) == ""
+
+
+def test_a_reason_of_the_attester_for_its_delay_is_told_once() -> None:
+    """As Circle's API has it: absent members are null."""
+    waiting = {
+        "message": "0x", "attestation": "PENDING", "status": "pending_confirmations", "decodedMessage": None,
+        "delayReason": "insufficient_fee",
+    }  # fmt: skip
+    plain = waiting | {"delayReason": None, "message": None, "attestation": None}
+    assert (
+        attested_in(msgspec.json.encode({"messages": [waiting, plain, waiting]}), BURNED)
+        == "'insufficient_fee'"
+    )
+    assert attested_in(msgspec.json.encode({"messages": [plain]}), BURNED) == ""
 
 
 def test_a_burn_that_waits_is_not_attested() -> None:
-    assert attested_in(an_answer(attested(), status="pending_confirmations"), BURNED) is None
-    assert attested_in(b'{"messages":[{"attestation":"PENDING","status":"pending"}]}', BURNED) is None
-    assert attested_in(b'{"messages":[]}', BURNED) is None
+    assert attested_in(an_answer(attested(), status="pending_confirmations"), BURNED) == ""
+    assert attested_in(b'{"messages":[{"attestation":"PENDING","status":"pending"}]}', BURNED) == ""
+    assert attested_in(b'{"messages":[]}', BURNED) == ""
 
 
 @pytest.mark.parametrize(

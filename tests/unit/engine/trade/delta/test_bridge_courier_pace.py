@@ -59,14 +59,14 @@ class PacedCourier:
         self.courier = Courier(a_place(self.chain, self.relayer), unreal)
         self.began_s = trio.current_time()
 
-    async def attested(self, tx_hash: bytes, _: BurnedMessage) -> AttestedMessage | None:
+    async def attested(self, tx_hash: bytes, _: BurnedMessage) -> AttestedMessage | str:
         """As `AttesterClient.attested`."""
         await trio.lowlevel.checkpoint()
         self.asked.append((trio.current_time() - self.began_s, tx_hash))
         answer = self.answers.pop(0) if len(self.answers) > 1 else self.answers[0]
         if isinstance(answer, Exception):
             raise answer
-        return answer
+        return answer or ""
 
     async def attest_anew(self, nonce: bytes) -> None:
         """As `AttesterClient.attest_anew`."""
