@@ -6,6 +6,7 @@ import pytest
 
 from cambist.codecs.bridges import across
 from cambist.codecs.contracts.abi import address_word
+from cambist.crypto.addresses import to_checksum
 from support.bridge.bridged_stories import (
     ACROSS,
     CCTP,
@@ -90,3 +91,22 @@ async def test_dust_whose_message_costs_the_venue_more_than_it_is_worth_is_refus
         assert int(cheap["fees"]["gas"]["amount"]) + 50 * USDC < int(dear["fees"]["gas"]["amount"])
         status, told = await story.submit(await story.an_order(CCTP, **terms))
         assert status in (200, 201), told
+
+
+async def test_a_swap_there_that_costs_the_venue_more_than_it_is_worth_is_refused(
+    two: TwoChains, tmp_path: Path
+) -> None:
+    """Quote and intake take one gas for the venue's call after a bridge has delivered: a swap, or a wrap."""
+    async with a_swapped_story(two, tmp_path) as (story, _):
+        dai = {"destToken": to_checksum(story.far.dai), "destDecimals": "18"}
+        wrapped = {"destToken": to_checksum(story.far.weth), "destDecimals": "18"}
+        routes = [await story.quoted("across", "SELL", ONE // 25, **dest) for dest in (dai, wrapped)]
+        there = far_place(story)
+        await story.far.chain.set_base_fee(300 * 10**9)
+        await story.far.chain.mine()
+        await until(lambda: there.gas.gas_price_wei >= 200 * 10**9)
+        for route, dest in zip(routes, (dai, wrapped), strict=True):
+            with pytest.raises(AssertionError, match="GasCostExceedsTradeAmount"):
+                await story.ordered(route)
+            with pytest.raises(AssertionError, match="as cost exceeds trade amount"):
+                await story.quoted("across", "SELL", ONE // 25, **dest)

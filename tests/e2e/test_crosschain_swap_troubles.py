@@ -279,19 +279,6 @@ async def test_only_a_whole_sale_is_swapped_after_its_bridge(two: TwoChains, tmp
         assert all(to_checksum(story.far.dai) not in one["tokens"] for one in listed)
 
 
-async def test_a_transfer_without_a_swap_is_refused_as_one(two: TwoChains, tmp_path: Path) -> None:
-    """Other lanes are named by the token that enters them: nobody asked for that token."""
-    async with a_swapped_story(two, tmp_path) as (story, _):
-        ends = {"srcToken": to_checksum(story.world.usdc), "destToken": to_checksum(story.far.usdc)}
-        chains = {"chainId": two.first, "destChainId": two.second, "mode": "DELTA"}
-        decimals = {"srcDecimals": 6, "destDecimals": 6}
-        status, told = await story.web.answer("/v2/quote", **ends, **chains, **decimals, amount=5 * 10**8)
-        assert (status, told["errorType"]) == (400, "NoRoute")
-        first, *others = told["details"].removeprefix("No route (crosschain): ").split("; ")
-        assert first == "USDC is the token that the bridge takes: a transfer without a swap is no order"
-        assert others == ["across by USDT: no live books lead from USDC to USDT"]
-
-
 async def test_a_limit_is_of_the_token_that_is_wanted(two: TwoChains, tmp_path: Path) -> None:
     async with a_swapped_story(two, tmp_path) as (story, _):
         route = await quoted_dai(story, "across")
@@ -319,7 +306,7 @@ async def test_a_submission_has_listed_tokens_and_a_time_that_fits(two: TwoChain
         )
         changes: list[tuple[dict[str, Any], str]] = [
             ({"dest_token": b"\x11" * 20}, "a swap between two tokens of GET /tokens"),
-            ({"dest_token": story.far.usdc}, "a swap between two tokens of GET /tokens"),
+            ({"dest_token": story.far.usdc}, "another token than the bridge delivers"),
             ({"until": order.deadline - 1}, "a swap until"),
             ({"until": order.deadline + ARRIVAL_UNTIL_MAX_S + 1}, "a swap until"),
             ({"beneficiary": bytes(20)}, "order.metadata"),

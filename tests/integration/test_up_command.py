@@ -120,7 +120,8 @@ def test_the_second_chain_trades_and_bridges_carry_back(up: Devnet, tmp_path: Pa
 
     trade("swap", "WETH", "USDC", "1")
     trade("order", "swap", "WETH", "USDC", "0.5")
-    trade("order", "swap", "USDC", "WETH", "500", *to_chain(up, "31337", "WETH"))
+    wrapped = up.told["tokens"]["WETH"]
+    trade("order", "swap", "USDC", "ETH", "500", *to_chain(up, "31337", "WETH"), "--to-wrapped", wrapped)
     assert ends_of(up, account=3) == {(31_338, 31_338, "COMPLETED"), (31_338, 31_337, "COMPLETED")}
 
 

@@ -14,9 +14,9 @@ name.
 Source: spec 1.6.9, 1.7; interop.md 3; choices.md#quotes-and-routes.
 Choice: The route tagged `best-return` brings the most of a sale, or costs the least of a purchase; `fastest`
     has the least expected time; `recommended` is the fastest route within 10 basis points of the best return.
-Choice: A swap on the destination is priced by the books there, less its gas; `fees.gas` is the gas of the
-    origin, and of handing in a message of CCTP. At equal return a route without a swap on the destination
-    comes first.
+Choice: A swap on the destination is priced by the books there, less the gas that a bid has to cover for it.
+Choice: `fees.gas` is the gas of the origin, of handing in a message of CCTP, and of a wrap that follows.
+Choice: At equal return a route without a swap on the destination comes first.
 Choice: `fees.bridge` is in the bridge's token on the origin, from which the bridge takes it.
 """
 
@@ -177,7 +177,7 @@ def swapped_there(
         way: the way to the destination, without that swap.
         dest: the token that is wanted.
         plan: amounts of that swap by the destination's live books, before gas.
-        gas_wei: cost of that swap's gas, wei.
+        gas_wei: cost of the gas of the venue's call that swaps, wei.
         native: the destination's wrapped native token, 20 bytes.
 
     Raises:

@@ -53,7 +53,7 @@ from ....config.errors import (
     RequestError,
     TokenNotSupported,
 )
-from ....config.limits import ARRIVAL_WRAP_GAS_USED
+from ....config.limits import ARRIVAL_SWAP_GAS_USED, ARRIVAL_WRAP_GAS_USED
 from ....config.settings import Settings
 from ....crypto.addresses import parse_address, to_checksum
 from ....crypto.route_seal import RouteSeal
@@ -326,7 +326,8 @@ class Quotes:
         plan = there.pathfinder.total(wanted)
         if plan is None:
             raise no_route(there, src, dest, wanted)
-        gas_wei = self._gas(plan) * gas_price_wei
+        # Intake and auction expect the gas of one fill (`gas_after`); what a longer route takes comes on top.
+        gas_wei = (ARRIVAL_SWAP_GAS_USED + plan.gas - swap_gas(Side.SELL, 0, 1)) * gas_price_wei
         return swapped_there(found, dest, plan, gas_wei, there.tokens.wrapped_native, there.usd)
 
     def _gas(self, plan: PlanTotal) -> int:
