@@ -18,6 +18,7 @@ from cambist.config.errors import BridgeError
 from cambist.config.limits import BRIDGE_MESSAGES_BYTES_MAX, BRIDGE_RECEIVES_MAX
 from cambist.engine.store.rows import IntentState
 from cambist.engine.trade.delta.bridging import courier as courier_module
+from cambist.engine.trade.delta.bridging.attestations import AttestedMessage
 from cambist.engine.trade.delta.bridging.attester_client import AttesterClient, attester_http
 from cambist.engine.trade.delta.bridging.courier import Courier
 from support.bridge.played_destination import (
@@ -99,7 +100,7 @@ async def scene(monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Scene]:
 
 async def test_a_burn_is_asked_for_by_its_transaction(scene: Scene) -> None:
     found = await scene.client.attested(SENT.tx_hash, BURNED)
-    assert found is not None
+    assert isinstance(found, AttestedMessage)
     assert found.nonce == NONCE
     assert scene.service.asked == [("GET", f"/iris/v2/messages/7?transactionHash=0x{SENT.tx_hash.hex()}")]
 
