@@ -338,6 +338,17 @@ _HOSTILE_POSITIVE = _group("hostile", BYTES, "RFC 9112",
      "RFC 9112 2.1"),
 )
 
+_FRAMING = _group("framing", BYTES, "RFC 9112", *((*row, ADVICE) for row in (
+    ("version", "answers are of HTTP/1.1", "answer HTTP/1.1", "RFC 9112 2.3"),
+    ("line-ends", "lines of an answer's head end in CRLF", "end each line in CRLF, not in LF alone",
+     "RFC 9112 2.2"),
+    ("folds", "no field is folded over lines", "write each field on one line", "RFC 9112 5.2"),
+    ("colons", "no white space is ahead of a colon", "write the colon right after the name", "RFC 9112 5.1"),
+    ("length", "an answer says its length once", "send one Content-Length, or chunked alone", "RFC 9112 6.3"),
+    ("persists", "the connection stays open after an answer",
+     "keep it open: each dial costs a quote its round trips", "RFC 9112 9.3"),
+)))
+
 _LOAD = _group("load", HTTP, "spec 3.9",
     ("answers", "every quote of the load is answered", "no 5xx, no time-outs, no dropped connections"),
     ("refusals", "no quote of the load is refused", "check limits on open quotes and rates", ADVICE),
@@ -352,11 +363,11 @@ CHECKS: dict[str, Check] = {
     check.id: check
     for group in (
         _ENDPOINTS, _RESOURCES, _TOKENS, _PAIRS, _PRICES, _BLACKLIST, _LIFE, _ERRORS, _FIRM, _CHAIN, _REFUSE,
-        _REFUSE_POSITIVE, _AUTH, _STREAM, _HOSTILE, _HOSTILE_POSITIVE, _LOAD, _RUN,
+        _REFUSE_POSITIVE, _AUTH, _STREAM, _FRAMING, _HOSTILE, _HOSTILE_POSITIVE, _LOAD, _RUN,
     )
     for check in group
 }  # fmt: skip
 TOPICS = (
     "tokens", "pairs", "prices", "blacklist", "resources", "life", "errors", "firm", "chain", "refuse",
-    "auth", "stream", "hostile", "load", "run",
+    "auth", "stream", "framing", "hostile", "load", "run",
 )  # fmt: skip

@@ -29,6 +29,7 @@ from .session import Session
 from .stages.stage_chain import check_chain
 from .stages.stage_endpoints import check_authentication, check_endpoints, check_errors, check_life
 from .stages.stage_firm import check_deep_quotes, check_load, check_quotes, check_refusals
+from .stages.stage_framing import check_framing
 from .stages.stage_hostile import check_hostile
 from .stages.stage_stream import check_stream
 
@@ -44,6 +45,7 @@ _STAGES: tuple[tuple[str, tuple[str, ...], Callable[[Session], Awaitable[None]]]
     ("deep quotes", ("firm",), check_deep_quotes),  # after the load: deep quotes tie up a maker's funds
     ("authentication", ("auth",), check_authentication),
     ("WebSocket", ("stream",), check_stream),
+    ("framing", ("framing",), check_framing),
     ("hostile bytes", ("hostile",), check_hostile),
     ("life of pairs", ("life",), check_life),
 )

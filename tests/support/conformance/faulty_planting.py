@@ -3,6 +3,7 @@ that no client sends. `faulty_table` has all faults.
 """
 
 import json
+import re
 from collections.abc import Callable
 from typing import Any
 
@@ -206,6 +207,34 @@ STREAM: dict[str, Planted] = {
         "dies-on-chatter", "stream.one-way", only=("stream.one-way", "stream.handshake")
     ),
 }
+
+
+def framed(pattern: bytes, by: bytes, *expects: str) -> Planted:
+    """A fault of framing: all matches within each answer's head are other bytes."""
+
+    def spoil(raw: bytes) -> bytes:
+        head, end, body = raw.partition(b"\r\n\r\n")
+        return re.sub(pattern, by, head + end) + body
+
+    return Planted(frozenset(expects), lambda maker: setattr(maker, "wire", spoil))
+
+
+_LENGTH = rb"(?i)content-length: (\d+)\r\n"
+FRAMING: dict[str, Planted] = {
+    "an answer of HTTP/1.0": framed(rb"HTTP/1\.1", b"HTTP/1.0", "framing.version"),
+    "lines that end in LF": framed(rb"\r\n", b"\n", "framing.line-ends"),
+    "a folded field": framed(_LENGTH, rb"Content-Length: \1\r\nX-Long: a\r\n b\r\n", "framing.folds"),
+    "white space ahead of a colon": framed(_LENGTH, rb"Content-Length : \1\r\n", "framing.colons"),
+    "an equal length twice": framed(
+        _LENGTH, rb"Content-Length: \1\r\nContent-Length: \1\r\n", "framing.length"
+    ),
+    "a list of equal lengths": framed(_LENGTH, rb"Content-Length: \1, \1\r\n", "framing.length"),
+    "a body that ends with the connection": framed(_LENGTH, b"", "framing.length", "framing.persists"),
+    "a connection for each answer": framed(
+        _LENGTH, rb"Content-Length: \1\r\nConnection: close\r\n", "framing.persists"
+    ),
+}
+"""Name -> framing that a client may take: each is advice."""
 
 HOSTILE: dict[str, Planted] = {
     "dies of noise": flagged("dies", "hostile.survives", only=("hostile.*",)),

@@ -9,6 +9,7 @@ from cambist.crypto.secp256k1 import CURVE_ORDER
 from cambist.engine.trader.conformance.checks.resources import RESOURCES
 from support.conformance.faulty_maker import BLACKLISTED, USDC, WETH, Maker
 from support.conformance.faulty_planting import (
+    FRAMING,
     HOSTILE,
     STREAM,
     Apply,
@@ -455,6 +456,7 @@ _AUTH: dict[str, Planted] = {
 PLANTED: dict[str, Planted] = _ENTRIES | _WHOLE | _FIRM | _REFUSE | _AUTH | STREAM | HOSTILE
 
 ADVISED: dict[str, Planted] = {
+    **FRAMING,
     **{
         f"{name} labelled HTML": Planted(
             frozenset({f"{name}.content-type"}), _sets(content_type=b"text/html"), (f"{name}.content-type",)

@@ -2,5 +2,5 @@
 
 In: recorded exchanges. Out: findings, each with its check.
 Reading order: `resources`, `grids`, `life`, `auth`, `stream`, `market`, `firm`, `firm_refusals`,
-    `signatures`, `load`, `hostile`.
+    `signatures`, `load`, `framing`, `hostile`.
 """
