@@ -9,7 +9,7 @@ import trio
 from cambist.codecs.http1 import Http1Limits, encode_response
 from cambist.engine.trader.conformance.checks.auth import Credentials
 from cambist.engine.trader.conformance.options import CheckOptions, read_base_url
-from cambist.engine.trader.conformance.rules import Selection
+from cambist.engine.trader.conformance.rules import CheckStatus, Selection
 from cambist.engine.trader.conformance.run import run_checks
 from cambist.feeds.transport.http_client import HttpClient
 from support.chain.world import ONE, USDC, World
@@ -33,6 +33,13 @@ BOOKS: dict[str, dict[str, Any]] = {
 HANDED_ON = b"x-auth-", b"content-type"
 NOT_OF_ANSWERS = "hostile.*", "stream.*"
 """Checks of what a server reads, and of its socket: those of `written_by` are no maker's."""
+ODD = {
+    "php": {"length", "persists"},
+    "python": {"length", "persists", "version"},
+    "cgi": {"colons", "folds", "length", "line-ends", "persists", "version"},
+    "proxies": {"length"},
+}
+"""Style -> checks of `framing` that the report advises on; the other servers frame to the letter."""
 
 
 @pytest.mark.one_chain  # makers and venue look at it all the while
@@ -73,6 +80,9 @@ async def test_maker_check_passes_behind_the_servers_that_makers_use(tmp_path: P
             now_ms=now_ms,
         )
     assert report.conforms, told(report)
+    advised = {one.check.id for one in report.verdicts if one.status is CheckStatus.ADVISED}
+    framing = {check.removeprefix("framing.") for check in advised if check.startswith("framing.")}
+    assert framing == ODD.get(name, set())
 
 
 async def written_by(style: Style, port: int, caller: Caller) -> None:
