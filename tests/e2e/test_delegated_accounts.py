@@ -8,10 +8,8 @@ from pathlib import Path
 import pytest
 
 from cambist.codecs.contracts import calldata
-from cambist.codecs.transactions import Transaction, sign_authorization, sign_transaction
 from cambist.crypto.hexadecimal import to_hex
-from cambist.crypto.secp256k1 import SigningKey
-from cambist.engine.chain.delegation import is_delegation
+from support.chain.delegating import delegate
 from support.chain.evm_programs import assembled, deploys
 from support.chain.world import NATIVE, ONE, USDC, World
 from support.contracts.rfq_stories import a_wallet, filled, funded, refusal, rfq_events
@@ -19,25 +17,8 @@ from support.contracts.settling import Market
 from support.delta.delta_stories import a_delta_story
 
 FAIR = 2_500 * USDC
-GWEI = 10**9
 SIGNS_ALL = assembled(f"{0x1626BA7E << 224} 0 MSTORE 32 0 RETURN")
 """Code of a wallet that takes every signature for its own (EIP-1271)."""
-
-
-async def delegate(world: World, key: SigningKey, to: bytes) -> None:
-    """An account has a contract's code from now on; the world's owner pays."""
-    payer, chain = world.owner, world.chain
-    nonce = await chain.nonce(key.address)
-    authorization = sign_authorization(chain.chain_id, to, nonce, key)
-    tx = Transaction(
-        chain.chain_id, await chain.nonce(payer.address), GWEI, 100 * GWEI, 200_000, key.address, 0, b"", (),
-        (authorization,),
-    )  # fmt: skip
-    tx_hash = await chain.send_raw(sign_transaction(tx, payer).raw)
-    while (receipt := await chain.receipt(tx_hash)) is None:
-        await chain.mine()
-    assert receipt.succeeded
-    assert is_delegation(await chain.code(key.address)) == any(to)
 
 
 @pytest.mark.one_chain

@@ -14,6 +14,7 @@ from cambist.crypto.addresses import to_checksum
 from cambist.engine.chain.deploy.deploy import create
 from support.bridge.bridged_stories import ACROSS, BridgedStory, a_bridged_story, a_swapped_story
 from support.bridge.two_chains import TwoChains
+from support.chain.delegating import delegate
 from support.chain.world import ONE
 
 TO_ETH = {"destToken": NATIVE_PLACEHOLDER, "destDecimals": "18"}
@@ -110,6 +111,28 @@ async def test_a_contract_gets_the_wrapped_token_and_is_told_so(two: TwoChains, 
         assert placed["output"]["token"] == record["output"]["token"] == to_checksum(story.far.weth)
         native, wrapped = await held(story, wallet)
         assert (native, wrapped) == (0, int(record["output"]["executedAmount"]))
+
+
+async def test_the_record_of_a_delegated_account_names_what_arrived(two: TwoChains, tmp_path: Path) -> None:
+    """The spoke pool pays a delegated account as one without code, where it can read the delegation: not on
+    the embedded chain, and not on each public one. An order for native tokens is refused for that reason.
+    """
+    async with a_bridged_story(two, tmp_path) as story:
+        user = story.world.user
+        await delegate(story.far, user, await a_contract_there(story))
+        before = await held(story, user.address)
+        route = await story.quoted("across", "SELL", ONE // 2, **TO_ETH)
+        status, refused = await story.web.post("/v2/delta/orders/build", asked_to_build(story, route))
+        assert (status, refused["errorType"]) == (400, "InvalidInput")
+        assert "expected an account without code on chain" in refused["details"]
+        terms: dict[str, Any] = {"src_token": story.world.weth, "dest_token": story.world.weth}
+        terms |= {"src_amount": ONE // 2, "dest_amount": ONE // 4, "expected_amount": 0}
+        order = await story.an_order(ACROSS, **terms, bridge=story.way(ACROSS, "WETH"))
+        record = await story.becomes(await story.submitted(order), "COMPLETED")
+        native, wrapped = await held(story, user.address)
+        gained = {NATIVE_PLACEHOLDER: native - before[0], to_checksum(story.far.weth): wrapped - before[1]}
+        assert gained.pop(record["output"]["token"]) == int(record["output"]["executedAmount"]) > 0
+        assert set(gained.values()) == {0}
 
 
 async def test_an_account_that_became_a_contract_meanwhile_has_the_record_corrected(
