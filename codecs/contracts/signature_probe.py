@@ -40,7 +40,8 @@ def signature_probe(wrapped: WrappedSignature, owner: bytes, digest32: bytes) ->
                 *(_push(number) for number in (0, 0, len(wrapped.factory_call), 0, 0)),
                 _push_address(wrapped.factory), _GAS, _CALL, _POP,
                 _copied(asked_at, len(question)),
-                # The answer's place is behind the question: a short answer leaves zeros there.
+                # The answer's place is behind the question. A short answer may leave bytes of the deploying
+                # call there, which do not count: its size decides, too.
                 *(_push(number) for number in (_WORD, len(question), len(question), 0)),
                 _push_address(owner), _GAS, _STATICCALL,
                 _RETURNDATASIZE, _push(_WORD - 1), _LT, _AND,

@@ -263,15 +263,17 @@ async def test_the_bridge_s_own_token_is_taken_without_a_swap(front: OrderFront)
     refusal = await front.fault(await front.a_sale(**terms, src_amount=sent, dest_amount=most + 1))
     assert refusal[:2] == INVALID
     assert refusal[2] == (
-        "Invalid input: order.destAmount: expected at most srcAmount less the fees, got "
-        f"{most + 1}: the fees that the order signs leave too little"
+        "Invalid input: order.destAmount: expected at most what the bridge delivers of srcAmount less the "
+        f"fees, got {most + 1}: the fees that the order signs leave too little"
     )
     needed = input_of(fee, 0, sent)
     bought: dict[str, Any] = terms | {"kind": 1, "dest_amount": sent}
     await front.submitted(await front.a_sale(**bought, src_amount=needed))
     refusal = await front.fault(await front.a_sale(**bought, src_amount=needed - 1))
     assert refusal[:2] == INVALID
-    assert "order.srcAmount: expected at least destAmount with the fees" in refusal[2]
+    assert (
+        "order.srcAmount: expected at least what the bridge takes for destAmount, with the fees" in refusal[2]
+    )
 
 
 NO_FEE = BridgeFee(0, 0)

@@ -9,6 +9,8 @@ import pytest
 
 from cambist.codecs.contracts import calldata
 from cambist.crypto.hexadecimal import to_hex
+from support.bridge.bridged_stories import ACROSS, a_bridged_story
+from support.bridge.two_chains import TwoChains
 from support.chain.delegating import delegate
 from support.chain.evm_programs import assembled, deploys
 from support.chain.world import NATIVE, ONE, USDC, World
@@ -80,3 +82,17 @@ async def test_delegated_makers_and_takers_fill_rfq_orders(world: World) -> None
     stranger = world.signed(order := world.an_rfq_order(), world.stranger)
     data = calldata.fill_order(order, stranger)
     assert await refusal(world, world.taker, data, order) == "Invalid Signature"
+
+
+async def test_a_delegated_owners_order_may_arrive_at_its_own_address(two: TwoChains, tmp_path: Path) -> None:
+    """Its key holds that address on each chain, though its contract signs on one alone."""
+    async with a_bridged_story(two, tmp_path) as story:
+        world = story.world
+        signs_all = await world.send(world.owner, b"", deploys(SIGNS_ALL))
+        assert signs_all.contract is not None
+        await delegate(world, world.user, signs_all.contract)
+        order = await story.an_order(ACROSS)
+        foreign = to_hex(world.delta_signed(order, world.stranger))
+        status, placed = await story.submit(order, signature=foreign)
+        assert status == 200, placed
+        await story.becomes(placed, "COMPLETED")

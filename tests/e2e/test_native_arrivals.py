@@ -9,6 +9,8 @@ from typing import Any
 import pytest
 
 from cambist.codecs.contracts.abi import address_word
+from cambist.config import limits
+from cambist.config.errors import ChainError
 from cambist.config.limits import NATIVE_PLACEHOLDER
 from cambist.crypto.addresses import to_checksum
 from cambist.engine.chain.deploy.deploy import create
@@ -16,6 +18,7 @@ from support.bridge.bridged_stories import ACROSS, BridgedStory, a_bridged_story
 from support.bridge.two_chains import TwoChains
 from support.chain.delegating import delegate
 from support.chain.world import ONE
+from support.contracts.rfq_stories import a_wallet_that_sells
 
 TO_ETH = {"destToken": NATIVE_PLACEHOLDER, "destDecimals": "18"}
 SIDES = pytest.mark.parametrize("side", ["SELL", "BUY"])
@@ -133,6 +136,31 @@ async def test_the_record_of_a_delegated_account_names_what_arrived(two: TwoChai
         gained = {NATIVE_PLACEHOLDER: native - before[0], to_checksum(story.far.weth): wrapped - before[1]}
         assert gained.pop(record["output"]["token"]) == int(record["output"]["executedAmount"]) > 0
         assert set(gained.values()) == {0}
+
+
+async def test_no_order_gives_way_to_one_whose_destination_does_not_answer(
+    two: TwoChains, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What is read of the destination comes before other orders end for good."""
+    async with a_bridged_story(two, tmp_path) as story:
+        wallet = await a_wallet_that_sells(story.world)
+        monkeypatch.setattr(limits, "VENUE_UNBACKED_ORDERS_MAX", 1)
+        waits = await story.submit(await story.an_order(ACROSS, owner=wallet), signature="0x")
+        terms: dict[str, Any] = {"src_token": story.world.weth, "dest_token": story.world.weth}
+        terms |= {"src_amount": ONE // 2, "dest_amount": ONE // 4, "expected_amount": 0}
+        signed = await story.an_order(ACROSS, **terms, bridge=story.way(ACROSS, "WETH"))
+        monkeypatch.setattr(limits, "VENUE_LIVE_BYTES_MAX", story.web.app.delta.orders.bytes + 65)
+
+        async def silent(*_: object) -> bytes:
+            raise ChainError("no node answers")
+
+        with monkeypatch.context() as silenced:
+            silenced.setattr(story.web.app.chains[two.second].chain, "code", silent)
+            status, refused = await story.submit(signed)
+        assert (status, waits[0]) == (503, 200), refused
+        assert (await story.record(waits[1]["id"]))["status"] == "AWAITING_SIGNATURE"
+        await story.submitted(signed)
+        assert (await story.record(waits[1]["id"]))["status"] == "EXPIRED"
 
 
 async def test_an_account_that_became_a_contract_meanwhile_has_the_record_corrected(

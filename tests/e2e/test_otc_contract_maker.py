@@ -5,17 +5,14 @@ from pathlib import Path
 import pytest
 
 from cambist.codecs.contracts import calldata
-from cambist.codecs.contracts.abi import address_word
 from cambist.codecs.eip712_orders.rfq import RfqOrder
-from cambist.codecs.transactions import create2_address
 from cambist.crypto.hexadecimal import to_hex
 from cambist.crypto.secp256k1 import SigningKey
-from cambist.engine.chain.artifacts import artifact
 from cambist.engine.chain.deploy.create2_factory import FACTORY
 from support.chain import evm_programs
 from support.chain.world import ONE, USDC, World
 from support.contracts.rfq_stories import a_wallet, execute, wallet_key
-from support.contracts.wrapped_signatures import wrapped_signature
+from support.contracts.wrapped_signatures import a_counterfactual_wallet, wrapped_signature
 from support.otc.otc_stories import OtcStory, all_of, an_otc_story, balances_of, none_of, text_of
 
 pytestmark = pytest.mark.one_chain  # the venue looks at it all the while
@@ -148,12 +145,6 @@ async def test_a_draft_that_is_filled_was_accepted(world: World, tmp_path: Path)
 
 
 # --- Wallets that are not deployed yet --------------------------------------------------------------------
-
-
-def a_counterfactual_wallet(key: SigningKey) -> tuple[bytes, bytes]:
-    """(Address of a wallet that is not deployed yet, the call to the factory that deploys it)."""
-    init_code = artifact("DevWallet").init_code(address_word(key.address))
-    return create2_address(FACTORY, bytes(32), init_code), bytes(32) + init_code
 
 
 async def test_the_order_of_a_wallet_that_is_not_deployed_is_a_draft_until_it_is(

@@ -10,9 +10,12 @@ import pytest
 from cambist.codecs.eip712_orders.swap_consent import SWAP_CONSENT, SwapConsent, consent_separator
 from cambist.codecs.messages.wire import encode
 from cambist.crypto.addresses import to_checksum
+from cambist.crypto.hexadecimal import parse_hex, to_hex
 from cambist.crypto.signatures import to_65
+from cambist.engine.chain.deploy.create2_factory import FACTORY
 from cambist.engine.host.admission.budgets import PPM
-from support.chain.world import ONE, World
+from support.chain.world import NATIVE, ONE, World
+from support.contracts.wrapped_signatures import a_counterfactual_wallet, wrapped_signature
 from support.patience import FIRM
 from support.venue.venue_role import CHAIN_ID
 from support.venue.venue_stories import Route, Story, a_venue_story
@@ -60,11 +63,11 @@ def reserved(story: Story) -> int:
     return place.desk.stock.reserved("alpha", story.world.usdc, story.clock.now_ms())[0]
 
 
-def consent(story: Story, amount: int) -> dict[str, Any]:
-    """The member `consent` of the story's user to a sale of WETH."""
+def consent(story: Story, amount: int, user: bytes | None = None, src: bytes | None = None) -> dict[str, Any]:
+    """The member `consent` to a sale, of WETH by default, signed by the key of the story's user."""
     world = story.world
     deadline = story.clock.now_ms() // 1_000 + 60
-    values = SwapConsent(world.user.address, world.weth, world.usdc, amount, deadline)
+    values = SwapConsent(user or world.user.address, src or world.weth, world.usdc, amount, deadline)
     separator = consent_separator(CHAIN_ID, world.at.router)
     signature = to_65(*world.user.sign(SWAP_CONSENT.compiled.digest_for(separator)(values)))
     return {"srcAmount": str(amount), "deadline": deadline, "signature": f"0x{signature.hex()}"}
@@ -97,6 +100,22 @@ async def test_rich_strangers_named_by_nobodies_reserve_a_share(world: World, tm
         assert (score["score"], score["reasons"], score["blockUntil"]) == (100, {}, None)
         bounds = story.web.app.chains[CHAIN_ID].desk.makers["alpha"].health.bounds
         assert bounds.told(story.clock.now_ms()) == {}
+
+
+async def test_a_consent_of_a_wallet_that_is_not_deployed_says_what_to_call(
+    world: World, tmp_path: Path
+) -> None:
+    """Nothing is deployed in simulation: a swap needs the wallet on chain."""
+    wallet, deploys = a_counterfactual_wallet(world.user)
+    async with a_venue_story(world, tmp_path, BOOKS, firm=FIRM) as story:
+        await world.chain.set_balance(wallet, 10 * ONE)
+        route = await story.prices("SELL", "ETH", "USDC", ONE)
+        shown = consent(story, ONE, wallet, NATIVE)
+        inner = parse_hex(shown["signature"], "signature")
+        shown["signature"] = to_hex(wrapped_signature(inner, FACTORY, deploys))
+        status, told = await asked(story, route, FROM, wallet, consent=shown)
+        assert (status, told["errorType"]) == (400, "InvalidSignature")
+        assert f"deploy it first, by the call to {to_checksum(FACTORY)}" in told["details"]
 
 
 async def test_a_named_victim_keeps_its_quota(world: World, tmp_path: Path) -> None:

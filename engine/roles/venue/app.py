@@ -61,6 +61,7 @@ from ...trade.delta.endpoints.order_submit import OrderSubmission
 from ...trade.delta.endpoints.strategies import StrategyList
 from ...trade.delta.engine import DeltaEngine
 from ...trade.delta.open_delta import DeltaOpening, open_delta
+from ...trade.delta.orders.live_orders import LiveOrder
 from ...trade.events.event_streams import EventStreams
 from ...trade.events.hub import EventHub
 from ...trade.events.open_webhooks import open_webhooks
@@ -335,10 +336,14 @@ class VenueApp:
                 delta.resting,
                 delta.lacks,
                 delta.bridges.waits,
-                lambda live: is_carried(self.bridges, live, self._wall_ms()),
+                self._is_carried,
                 self.admission.check_operator,
             ).endpoints(),
         )
+
+    def _is_carried(self, live: LiveOrder) -> bool:
+        wrapped_native = self.chains[live.row.chain_id].tokens.wrapped_native
+        return is_carried(self.bridges, live, self._wall_ms(), wrapped_native)
 
     async def run(
         self,

@@ -200,7 +200,7 @@ async def _chain(
         orders,
         scheduler,
         head_time_s=head_time_s,
-        is_carried=lambda live: is_carried(opening.lanes, live, wall_ms()),
+        is_carried=lambda live: is_carried(opening.lanes, live, wall_ms(), served.tokens.wrapped_native),
         owner_rests_until_ms=costs.rests_until_ms,
         settings=delta,
         wall_ms=wall_ms,

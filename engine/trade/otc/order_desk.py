@@ -296,7 +296,7 @@ def _never_takers(served: ServedChain) -> tuple[bytes, ...]:
 async def _chain_state(served: ServedChain, terms: OtcTerms) -> Answered:
     """Read at the latest block the chain state that a posted order is checked against."""
     header = await latest_block(served.chain)
-    has_code = await signer_has_code(served.chain, terms.signature, header)
+    has_code = await signer_has_code(served.chain, terms.signature, header, may_be_deployed=True)
     calls = submission_calls(terms, served.rfq)
     answers = dict(zip(calls, await served.chain.call_many([*calls.values()], header.hash), strict=True))
     assets = {"makerAsset": terms.order.maker_asset, "takerAsset": terms.order.taker_asset}

@@ -45,10 +45,14 @@ async def latest_block(chain: Chain) -> Header:
     return header
 
 
-async def signer_has_code(chain: Chain, signature: OwnerSignature, header: Header) -> bool:
+async def signer_has_code(
+    chain: Chain, signature: OwnerSignature, header: Header, *, may_be_deployed: bool = False
+) -> bool:
     """Whether an owner is a contract; False, without a read of the chain, if the owner's key has signed.
 
-    An owner whose wallet, once deployed, accepts the signature of an order that may wait is a contract, too.
+    Args:
+        may_be_deployed: whether an owner counts as a contract if its wallet accepts the signature once it is
+            deployed, as a simulation shows: for orders that may wait for that.
 
     Raises:
         InvalidSignature: the owner's key has not signed, and the owner can sign neither as a contract nor by
@@ -58,7 +62,7 @@ async def signer_has_code(chain: Chain, signature: OwnerSignature, header: Heade
     if signature.is_by_key:
         return False
     has_code = bool(await chain.code(signature.owner, header.hash))
-    if not has_code and (probe := probe_call(signature)) is not None:
+    if may_be_deployed and not has_code and (probe := probe_call(signature)) is not None:
         (answer,) = await chain.call_many([probe], header.hash)
         has_code = is_probed(answer)
     check_signer(signature, has_code=has_code)

@@ -151,11 +151,8 @@ def signature_call(signature: OwnerSignature, asker: bytes) -> EthCall | None:
 
 
 def probe_call(signature: OwnerSignature) -> EthCall | None:
-    """Build the call that deploys an owner's wallet in simulation and asks it; None without a wallet.
-
-    Only an order that may wait for its signature is asked about: a settlement needs the wallet on chain.
-    """
-    if signature.wrapped is None or not signature.is_awaited:
+    """Build the call that deploys an owner's wallet in simulation and asks it; None without a wallet."""
+    if signature.wrapped is None:
         return None
     code = signature_probe(signature.wrapped, signature.owner, signature.digest32)
     return EthCall(b"", code, gas_max=VENUE_DEPLOY_GAS_MAX)

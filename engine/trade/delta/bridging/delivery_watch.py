@@ -445,7 +445,8 @@ class DeliveryWatch(BridgeRounds):
             self._alarm("a bridge delivered otherwise than promised", awaited, detail=arrival.oddity)
         # Tokens that came to another account than the Arrival cannot be swapped: the delivery is the end.
         has_swap = awaited.order.arrival is not None and not arrival.is_elsewhere
-        native = token == self._place.wrapped_native and is_unwrapped(arrival, receipt.logs, token)
+        is_fill = isinstance(sent, RelayData) and token == self._place.wrapped_native
+        native = is_fill and is_unwrapped(arrival, receipt.logs, token)
         state = BridgeEndState.UNWRAPPED if native else BridgeEndState.DELIVERED
         if has_swap:  # the account wraps what it swaps or pays out
             state = BridgeEndState.ARRIVED

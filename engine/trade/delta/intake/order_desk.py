@@ -235,8 +235,9 @@ class OrderDesk:
             signatures.wrong()  # anybody may submit it in the name of a contract
         if signature.is_pre_signature:
             self._check_room(owner, row.status)
-        await self._find_room(submission, row, causer)
         document = replace(submission.document, is_unwrapped=await in_time(self._is_unwrapped(submission)))
+        # Other orders may end to make room. It is the last step that may refuse before the order is stored.
+        await self._find_room(submission, row, causer)
         order, terms = submission.order, submission.terms
         # `add` returns the stored row instead if another request has stored the same order meanwhile.
         if await self._orders.add(row, document, order, terms, causer) is row:
@@ -365,7 +366,7 @@ class OrderDesk:
         status = accepted(submission, answers, header, served.delta, permit2, has_code=has_code)
         self._check_funds(submission, balance_in(answers))
         if has_code:
-            await self._check_owner_there(submission)
+            await self._check_owner_there(submission, served)
         return submission.row(status, now_ms)
 
     def _there_wei(self, submission: Submission, served: ServedChain) -> int:
@@ -390,8 +391,10 @@ class OrderDesk:
         code = await there.code(submission.terms.beneficiary)
         return not code or is_delegation(code)
 
-    async def _check_owner_there(self, submission: Submission) -> None:
+    async def _check_owner_there(self, submission: Submission, served: ServedChain) -> None:
         """Check that an owner's contract exists on the destination too, if it buys there for its own address.
+
+        The key of a delegated account holds the address on each chain.
 
         Raises:
             InvalidInput: the owner's address has no contract on the destination.
@@ -399,7 +402,9 @@ class OrderDesk:
         terms, there = submission.terms, bridge_of(submission.order).destination_chain_id
         swap = arrival_of(submission.order, submission.document.arrivals)
         beneficiary = terms.beneficiary if swap is None else swap.beneficiary
-        if there and beneficiary == terms.owner and not await self._chains[there].chain.code(terms.owner):
+        if not there or beneficiary != terms.owner or await self._chains[there].chain.code(terms.owner):
+            return
+        if not is_delegation(await served.chain.code(terms.owner)):
             raise InvalidInput(
                 field="order.beneficiary",
                 expected=f"an account of the owner on chain {there}: the owner is a contract, and not there",

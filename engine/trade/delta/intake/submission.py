@@ -309,7 +309,9 @@ def _check_bridge_only(order: SettledOrder, terms: OrderTerms, first: DeltaPart,
         raise InvalidInput(
             "the fees that the order signs leave too little",
             field="order.destAmount" if sells else "order.srcAmount",
-            expected="at most srcAmount less the fees" if sells else "at least destAmount with the fees",
+            expected="at most what the bridge delivers of srcAmount less the fees"
+            if sells
+            else "at least what the bridge takes for destAmount, with the fees",
             got=order.dest_amount if sells else order.src_amount,
         )
 

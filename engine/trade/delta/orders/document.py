@@ -31,7 +31,7 @@ class DeltaDocument(Struct, frozen=True, omit_defaults=True):
             order without such a swap.
         by_key: whether the order was submitted with an API key.
         is_unwrapped: whether the bridge pays the beneficiary native tokens in place of `outputToken`, their
-            wrapped form: an account without code, as the order was submitted.
+            wrapped form: an account without code, or with a delegation, as the order was submitted.
     """
 
     order_type: str
