@@ -117,6 +117,13 @@ async def name_what_there_is(venue: RunningVenue, document: dict[str, Any]) -> N
                     parameter["example"] = named[parameter["name"]]
 
 
+def defaulted(document: dict[str, Any]) -> set[str]:
+    """Members with a default other than null, which null stands for too."""
+    schemas = document["components"]["schemas"].values()
+    members = [member for schema in schemas for member in schema.get("properties", {}).items()]
+    return {name for name, schema in members if schema.get("default") is not None}
+
+
 async def made_up(venue: RunningVenue, document: dict[str, Any], folder: Path) -> Seen:
     """Have requests made up from a document. Returns the statuses of each operation that was asked."""
     schemathesis = program("peers").with_name("schemathesis")
@@ -143,6 +150,7 @@ async def made_up(venue: RunningVenue, document: dict[str, Any], folder: Path) -
                 "SCHEMATHESIS_HOOKS": str(HOOKS),
                 "STATUSES": str(report),
                 "EACH_FAULT": "often" if IS_LONG else "once",
+                "DEFAULTED": ",".join(defaulted(document)),
             },
             check=False,
             capture_stdout=True,
