@@ -249,6 +249,7 @@ BRIDGE_MESSAGES_BYTES_MAX = 16 << 20  # an answer with the messages of a transac
 BRIDGE_RECEIVE_GAS = 500_000  # of a call that hands in an attested message; dev contracts use 102,000
 BRIDGE_RECEIVE_GAS_USED = 200_000  # expected of such a call
 BRIDGE_RECEIVES_MAX = 5  # tries to hand in one attested message, each after the last has failed
+BRIDGE_ONLY_GAS_USED = 300_000  # expected of a bridge-only order's settlement, with a permit or a wallet
 ARRIVAL_UNTIL_MAX_S = 86_400  # from an order's deadline to the end of the swap after its bridge
 ARRIVAL_SWAP_GAS_USED = 500_000  # expected of a call that swaps what a bridge delivered by one fill
 ARRIVAL_WRAP_GAS_USED = 400_000  # expected of a call that wraps what a bridge delivered, and pays it out

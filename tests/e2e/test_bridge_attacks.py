@@ -1,6 +1,7 @@
 """A bridge's relayer that waits for the last second, and orders whose delivery costs the venue."""
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -18,7 +19,7 @@ from support.bridge.bridged_stories import (
 )
 from support.bridge.two_chains import TwoChains
 from support.chain.world import ONE, USDC
-from support.patience import until
+from support.patience import until, until_told
 
 pytestmark = pytest.mark.one_of(2)
 
@@ -110,3 +111,57 @@ async def test_a_swap_there_that_costs_the_venue_more_than_it_is_worth_is_refuse
                 await story.ordered(route)
             with pytest.raises(AssertionError, match="as cost exceeds trade amount"):
                 await story.quoted("across", "SELL", ONE // 25, **dest)
+
+
+async def test_transfers_at_a_low_limit_pay_for_their_gas_on_both_chains(
+    two: TwoChains, tmp_path: Path
+) -> None:
+    """Their owner gives up nothing else: CCTP's standard transfer is free, Across's relayer may be it."""
+    async with a_swapped_story(two, tmp_path) as (story, _):
+        world, far, payee = story.world, story.far, story.world.relayer
+        await world.give(world.user, world.usdc, 2_000 * USDC, world.at.delta)
+        for chain in (world.chain, far.chain):
+            await chain.set_base_fee(30 * 10**9)
+            await chain.mine()
+        await until(lambda: far_place(story).gas.gas_price_wei >= 20 * 10**9)
+        await until(lambda: story.web.app.chains[two.first].gas.gas_price_wei >= 20 * 10**9)
+
+        async def native() -> int:
+            held = [await chain.balance(payee.address) for chain in (world.chain, far.chain)]
+            return sum(held)
+
+        terms: dict[str, Any] = {"src_token": world.usdc, "src_amount": 500 * USDC, "dest_amount": 1}
+        for kind in (CCTP, ACROSS):
+            before, had = await world.balance(world.usdc, payee), await native()
+            order = await story.an_order(kind, **terms, expected_amount=0)
+            await story.becomes(await story.submitted(order), "COMPLETED")
+            paid, spent = await world.balance(world.usdc, payee) - before, had - await native()
+            assert paid * 10**12 >= spent * 2_500 > 0, "at 2,500 USDC for a native token"
+
+
+async def test_transfers_whose_limit_leaves_no_gas_have_the_subsidy_alone(
+    two: TwoChains, tmp_path: Path
+) -> None:
+    async with a_bridged_story(two, tmp_path) as story:
+        world = story.world
+        await world.give(world.user, world.usdc, 5_000 * USDC, world.at.delta)
+        terms: dict[str, Any] = {"src_token": world.usdc, "expected_amount": 0}
+        records = []
+        for number in range(6):
+            sent = 500 * USDC + number
+            order = await story.an_order(CCTP, **terms, src_amount=sent, dest_amount=sent)
+            records.append(await story.submitted(order))
+
+        async def states() -> list[str]:
+            return [
+                "waits" if "gasNotCarried" in await story.reasons(record) else "goes"
+                for record in records
+                if (await story.record(record["id"]))["status"] == "PENDING"
+            ]
+
+        async def all_wait() -> bool:
+            found = await states()
+            return bool(found) and set(found) == {"waits"}
+
+        await until_told(all_wait)
+        assert 2 <= len(await states()) <= 5, "a million units of gas a day settle others"

@@ -141,7 +141,7 @@ async def test_the_record_of_a_delegated_account_names_what_arrived(two: TwoChai
 async def test_no_order_gives_way_to_one_whose_destination_does_not_answer(
     two: TwoChains, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """What is read of the destination comes before other orders end for good."""
+    """The venue reads the destination before other orders end for good."""
     async with a_bridged_story(two, tmp_path) as story:
         wallet = await a_wallet_that_sells(story.world)
         monkeypatch.setattr(limits, "VENUE_UNBACKED_ORDERS_MAX", 1)

@@ -140,25 +140,31 @@ async def test_the_bridge_s_own_token_is_sent_without_a_swap(
     world, user = trader.world, trader.world.user
     await world.mint(world.usdc, user, SENT)
     before = await trader.has(world.usdc), await far.balance(far.usdc, user)
+    paid = await world.balance(world.usdc, world.relayer)
     status, settled = await trading.ended(trading.wish(bridge, src=trader.usdc, amount=SENT))
     assert (status, settled.fault) == (OrderStatus.COMPLETED, "")
-    entered = SENT - SENT // OF_PROTOCOL
-    assert (settled.spent, settled.bridged) == (SENT, entered)
-    assert settled.received >= output_of(fee_of_bridge, 0, entered)
+    gas = await world.balance(world.usdc, world.relayer) - paid
+    received = SENT - gas
+    assert SENT // 1_000 > gas > 0
+    assert (settled.spent, settled.bridged) == (SENT, received - received // OF_PROTOCOL)
+    assert settled.received >= output_of(fee_of_bridge, 0, settled.bridged)
     assert await trader.has(world.usdc) == before[0] - SENT
     assert await far.balance(far.usdc, user) == before[1] + settled.received
 
 
-async def test_a_purchase_without_a_swap_costs_the_fees(trading: Trading) -> None:
+async def test_a_purchase_without_a_swap_costs_the_fees_and_gas(trading: Trading) -> None:
     trader, far = trading.trader, trading.story.far
     world, user = trader.world, trader.world.user
     await world.mint(world.usdc, user, 2 * SENT)
     before = await trader.has(world.usdc), await far.balance(far.usdc, user)
+    paid = await world.balance(world.usdc, world.relayer)
     wish = trading.wish("across", src=trader.usdc, side=Side.BUY, amount=SENT)
     status, settled = await trading.ended(wish)
     assert (status, settled.fault) == (OrderStatus.COMPLETED, "")
-    entered = input_of(FEE, 0, SENT)
-    assert settled.bridged == entered
-    assert settled.spent == entered + entered // OF_PROTOCOL
+    gas = await world.balance(world.usdc, world.relayer) - paid
+    assert SENT // 1_000 > gas > 0
+    assert settled.bridged == input_of(FEE, 0, SENT)
+    needed = settled.bridged + gas
+    assert settled.spent == needed + needed // OF_PROTOCOL
     assert await trader.has(world.usdc) == before[0] - settled.spent
     assert await far.balance(far.usdc, user) == before[1] + settled.received >= SENT

@@ -46,7 +46,7 @@ contract ProductiveSettler is Settling {
         if (part.taken < Math.most(given, 1)) revert RedemptionFailed(order.strategy);
         if (order.useShares) countGiven(src, part.taken);
         // What shares are worth beyond what was bid on is the owner's: a vault can earn between bid and block.
-        send(src, receiverOf(execution), given == 0 ? part.taken : given);
+        if (!part.isBridgeOnly) send(src, receiverOf(execution), given == 0 ? part.taken : given);
         (spent, received) = settleTaken(part, src, execution, srcBefore, destBefore);
         gasUsed -= gasleft();
     }

@@ -19,6 +19,7 @@ from ....codecs.bridges.bridge_terms import kind_of
 from ....codecs.eip712_orders.delta import ProductiveOrder
 from ....codecs.trading_token import NATIVE_TOKEN
 from ....config.errors import ChainError, ConfigError
+from ....config.limits import BRIDGE_ONLY_GAS_USED
 from ....config.sections.venue import VenueSettings
 from ....config.settings import Settings
 from ....crypto.addresses import parse_address
@@ -42,7 +43,7 @@ from .auction.auction_queue import AuctionQueue
 from .auction.auctioneer import Auctioneer, AuctionIds
 from .auction.gas_cover import GasCover
 from .auction.own_bids import OwnBids
-from .auction.simulating import AuctionAt
+from .auction.simulating import AuctionAt, covering_cost
 from .bids.agent_client import AgentClient
 from .bids.bids import RoundOrder
 from .bridging.bridged_orders import is_carried
@@ -190,7 +191,7 @@ async def _chain(
     wakeup, head_time_s = AuctioneerWakeup(), lambda: served.pulse.head_time_s
     clients = await _agents(owned, opening, served)
     agents = Agents(clients, chain_id=served.chain_id, settings=delta, wakeup=wakeup, wall_ms=wall_ms)
-    own_bids = OwnBids(served.delta, served.tokens.wrapped_native, delta, agents.tell, wall_ms)
+    own_bids = _own_bids(opening, served_chains, served, relayer.address, agents)
     costs, gas = _owner_costs(opening, served), GasCover(opening.ledger, served.chain_id, delta)
     queue = AuctionQueue(
         served.chain,
@@ -265,6 +266,20 @@ def _projection(opening: DeltaOpening, served: ServedChain, orders: LiveOrders) 
     )
 
 
+def _own_bids(
+    opening: DeltaOpening, chains: ServedChains, served: ServedChain, relayer: bytes, agents: Agents
+) -> OwnBids:
+    return OwnBids(
+        served.delta,
+        relayer,
+        served.tokens.wrapped_native,
+        partial(_bridge_only_gas, chains, served),
+        opening.venue.delta,
+        agents.tell,
+        opening.footing.wall_ms,
+    )
+
+
 def _there_wei(chains: ServedChains, served: ServedChain, order: RoundOrder) -> int:
     bridge = bridge_of(order.order)
     there = chains.get(bridge.destination_chain_id)
@@ -274,6 +289,13 @@ def _there_wei(chains: ServedChains, served: ServedChain, order: RoundOrder) -> 
     # The gas of a swap there is taken from what the swap brings; a wrap brings nothing that could pay for it.
     after = gas_after(arrival) if arrival is not None and arrival.is_wrap else 0
     return delivery_wei(kind_of(bridge), served, there, after)
+
+
+def _bridge_only_gas(chains: ServedChains, served: ServedChain, order: RoundOrder) -> int:
+    """Expected worth of a bridge-only order's gas, raw units of its token; 0 where nothing has a price."""
+    cost_of = covering_cost(order, served)
+    wei = BRIDGE_ONLY_GAS_USED * served.gas.gas_price_wei + _there_wei(chains, served, order)
+    return 0 if cost_of is None else cost_of(wei)
 
 
 def _owner_costs(opening: DeltaOpening, served: ServedChain) -> OwnerCosts:

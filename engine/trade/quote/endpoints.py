@@ -53,7 +53,7 @@ from ....config.errors import (
     RequestError,
     TokenNotSupported,
 )
-from ....config.limits import ARRIVAL_SWAP_GAS_USED, ARRIVAL_WRAP_GAS_USED
+from ....config.limits import ARRIVAL_SWAP_GAS_USED, ARRIVAL_WRAP_GAS_USED, BRIDGE_ONLY_GAS_USED
 from ....config.settings import Settings
 from ....crypto.addresses import parse_address, to_checksum
 from ....crypto.route_seal import RouteSeal
@@ -252,7 +252,7 @@ class Quotes:
             src=ask.src,
             dest=ask.dest,
             native=served.tokens.wrapped_native,
-            gas_wei=self._gas(plan) * ask.wanted.gas_price_wei,
+            gas_wei=(BRIDGE_ONLY_GAS_USED if bridge_only else self._gas(plan)) * ask.wanted.gas_price_wei,
             fee=ask.fee,
             spender=self._spenders[served.chain_id],
         )

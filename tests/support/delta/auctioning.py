@@ -47,7 +47,7 @@ from cambist.engine.trade.delta.settlement.claims import Claims
 from cambist.engine.trade.delta.settlement.owner_costs import OwnerCosts
 from cambist.engine.trade.delta.settlement.settling import Settling, TellAgent
 from cambist.engine.trade.orders.scheduler import Scheduler
-from support.delta.bidding import DELTA, ONE, USDC_ONE, WETH
+from support.delta.bidding import DELTA, ONE, RELAYER, USDC_ONE, WETH
 from support.patience import PATIENCE_S, ROUND_S
 from support.store.store_work import now_ms
 from support.store.stores import a_delta_order
@@ -246,7 +246,7 @@ def an_auctioneer(
     settings = DeltaSettings(gather_s=0.001, round_s=round_s)
     wakeup = AuctioneerWakeup()
     asked = Agents(cast("Any", agents), chain_id=chain_id, settings=settings, wakeup=wakeup, wall_ms=wall_ms)
-    own_bids = OwnBids(DELTA, WETH, settings, asked.tell, wall_ms)
+    own_bids = OwnBids(DELTA, RELAYER, WETH, lambda _: 0, settings, asked.tell, wall_ms)
     idle: Any = SimpleNamespace(line_up=lambda *_: None)
     settling = idle if settles is None else settles(store, orders, asked.tell)
     claims = claims or Claims(lambda *_: Holding(PLENTY, PLENTY))

@@ -137,7 +137,7 @@ def a_proven(
     return Proven(found, tuple(outcomes))
 
 
-VAULT, HANDLER = b"\x7a" * 20, b"\x4a" * 20
+VAULT, HANDLER, RELAYER = b"\x7a" * 20, b"\x4a" * 20, b"\x4e" * 20
 
 
 def a_productive_order(**changed: Any) -> ProductiveOrder:

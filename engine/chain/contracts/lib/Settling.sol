@@ -30,7 +30,8 @@ abstract contract Settling is DeltaState {
 
     /// How a part is traded. `promised` is what the agent's bid promised: the least that arrives (sale) or the most that
     /// is spent (purchase). `receiver`, zero for the executor, gets what is given: of a sale all, of a purchase
-    /// `srcGiven`, at most the part's maximum; of shares of a vault `srcGiven`, or all they are worth where that is 0.
+    /// `srcGiven`, at most the part's maximum; of shares of a vault `srcGiven`, or all they are worth where that is 0; of
+    /// a bridge-only order `srcGiven`, which pays for gas: the rest enters the bridge.
     /// Steps deliver here, to Delta; `agent` is the id of the agent whose caller makes the calls. What the executor has
     /// of `leftovers` goes to the owner, afterwards and also before: a unit that somebody left there would make a step
     /// fail that gives all there is to orders that take no more.
@@ -71,6 +72,8 @@ abstract contract Settling is DeltaState {
         uint256 filled; // of the order, this part included
         uint256 deposited; // of native tokens, drawn from the deposit and not taken
         bool isPurchase;
+        bool isBridgeOnly; // the source itself enters the bridge
+        bool isHere; // the source is taken to here: of a purchase, and of a bridge-only order
         bool isClosed;
         bool isWhole; // the order's only part
         uint256 bridge; // where the order's bridge is in the calldata; 0 for none
@@ -114,12 +117,12 @@ abstract contract Settling is DeltaState {
         sweep(part, execution);
         uint256 srcBefore = Tokens.balance(src, address(this));
         uint256 destBefore = Tokens.balance(wrapped(part.destToken), address(this));
-        take(part, src, part.isPurchase ? address(this) : receiverOf(execution), permit);
+        take(part, src, part.isHere ? address(this) : receiverOf(execution), permit);
         return settleTaken(part, src, execution, srcBefore, destBefore);
     }
 
-    /// Trade what is taken, which of a sale is with the receiver by now and of a purchase here, and pay by what is here
-    /// beyond what was here before.
+    /// Trade what is taken, which is with the receiver by now or here (`isHere`), and pay by what is here beyond what was
+    /// here before.
     function settleTaken(
         Part memory part,
         address src,
@@ -127,7 +130,7 @@ abstract contract Settling is DeltaState {
         uint256 srcBefore,
         uint256 destBefore
     ) internal returns (uint256 spent, uint256 received) {
-        if (part.isPurchase) {
+        if (part.isHere) {
             address receiver = receiverOf(execution);
             send(src, receiver, execution.srcGiven);
             trade(part, execution);
@@ -143,8 +146,8 @@ abstract contract Settling is DeltaState {
         address dest = wrapped(part.destToken);
         received = Tokens.balance(dest, address(this)) - destBefore;
         uint256 unspent = Tokens.balance(src, address(this)) - srcBefore;
-        if (src == dest) {
-            // A bridge-only order: what is here is one amount, and counts once.
+        if (part.isBridgeOnly) {
+            // What is here is one amount, and counts once.
             if (part.isPurchase) received = Math.least(received, part.destAmount);
             unspent -= received;
         }
@@ -265,9 +268,15 @@ abstract contract Settling is DeltaState {
         if (!isSigned) revert InvalidSignature();
         if (part.beneficiary == address(0)) part.beneficiary = part.owner;
         address src = wrapped(part.srcToken);
-        if (part.bridge == 0 && src == wrapped(part.destToken)) revert SameToken();
+        uint256 given = execution.srcGiven;
+        part.isHere = part.isPurchase;
+        if (src == wrapped(part.destToken)) {
+            if (part.bridge == 0) revert SameToken();
+            part.isBridgeOnly = part.isHere = true;
+            given += part.destAmount;
+        }
         part.taken = part.isPurchase
-            ? Proceeds.mostOfPurchase(execution.srcGiven, part.expected, part.srcAmount, part.partnerAndFee)
+            ? Proceeds.mostOfPurchase(given, part.expected, part.srcAmount, part.partnerAndFee)
             : part.srcAmount;
         countGiven(src, part.taken);
         part.promised = execution.promised;

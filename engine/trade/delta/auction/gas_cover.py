@@ -1,10 +1,11 @@
 """Decides whether a winning bid may be settled at the relayer's cost, by the operator's policy for gas. Pure.
 
 The relayer pays for every settlement's gas. What an order brings beyond its limit, with its fee, shows that
-the trade is worth the gas:
+the trade is worth the gas. A bridge-only order brings nothing, and pays for its gas instead:
 
     covered      the promised gain over the limit, and the fee, are worth at least the gas, all orders of the
-                 bid together; so a crossing may carry an order that is too small alone
+                 bid together; so a crossing may carry an order that is too small alone; or the
+                 payment of a bridge-only order is
     subsidised   what is not covered is paid from a budget of the owner and of all owners for a day
     free         likewise, and orders that were submitted with an API key cost nothing
 
@@ -130,7 +131,7 @@ def covered_part(
     costs: Mapping[bytes, GasCost],
     there_wei: Mapping[bytes, int] = NOTHING_THERE,
 ) -> Fraction:
-    """Compute which part of a bid's gas its orders' gains over their limits, and their fees, are worth.
+    """Compute which part of a bid's gas its gains and fees, or a bridge-only order's payment, are worth.
 
     The gains of crossed orders are in different tokens: each is compared with the whole gas in its own token.
     """
@@ -143,7 +144,9 @@ def covered_part(
         is_handled = isinstance(part.asked.order, ExternalOrder)
         amount = winner.amount(at) if is_handled else part.promised
         gain = amount - part.limit if part.asked.terms.side is Side.SELL else part.limit - amount
-        fee = mul_div_down(amount, part.asked.terms.fee.fee_bps, BPS_ONE)
+        worth = max(gain, 0) + mul_div_down(amount, part.asked.terms.fee.fee_bps, BPS_ONE)
+        if part.pays_gas:
+            worth = part.given
         cost = cost_of(wei + there_wei.get(part.asked.order_hash, 0))
-        covered += Fraction(max(gain, 0) + fee, cost) if cost else 1
+        covered += Fraction(worth, cost) if cost else 1
     return covered

@@ -1,7 +1,8 @@
 """Bids that the venue makes itself on orders that no agent trades, and the rests of those that fail.
 
     order of a handler (ExternalOrder)   the handler trades alone
-    bridge-only order                    the source is the token that enters the bridge: nothing is traded
+    bridge-only order                    the source is the token that enters the bridge: nothing is traded,
+                                         and the order pays for its gas
 
     such an order is due -> a round without agents -> the venue's own bids -> simulated, decided, settled
     its settlement fails -> a strike of the order's trader for its owner: the owner's orders of that trader
@@ -10,11 +11,14 @@
 The trader is the handler, or the Delta contract for a bridge-only order. A handler's sale has one bid, on the
 order's minimum. Its purchase has a bid that gives the handler the expected cost, if the order names one, and
 a bid that gives the maximum: the handler returns the source that it does not need. A bridge-only order has
-one bid, on the amount that enters the bridge after fee and surplus.
+one bid, on the amount that enters the bridge after gas, fee and surplus.
 
 Source: contracts/ExternalSettler.sol; contracts/lib/Settling.sol; ARCHITECTURE.md, "Auction".
 Choice: The venue bids itself on an order of a handler, for the signed limit, and on a bridge-only order, for
-    all that is given; records of such rounds have the trader's address in place of an agent's name.
+    all that gas leaves; records of such rounds have the trader's address in place of an agent's name.
+Choice: A bridge-only order pays the relayer, in its own token, for the expected gas of its settlement and
+    delivery, as far as its limit leaves that: its owner gives up nothing else, so that a gain over the limit
+    says nothing.
 Choice: A handler whose settlement failed rests as an agent does, for the orders of the same owner: the data
     is the owner's. What a settlement brings above the minimum is the owner's, too.
 """
@@ -33,13 +37,13 @@ from .....crypto.hexadecimal import to_hex
 from ....chain.proceeds import most_before_fee, of_purchase
 from ..bids.agent_rest import AgentFault, AgentRest
 from ..bids.bids import Candidate, CandidatePart, RoundOrder, candidate_of
-from ..orders.terms import SettledOrder, bridge_only_promise, is_bridge_only
+from ..orders.terms import SettledOrder, bridge_only_promise, bridge_only_room, is_bridge_only
 from ..settlement.settling import TellAgent
 
 _Pair: TypeAlias = tuple[bytes, bytes]
 """The trader and the owner of orders, 20 bytes each."""
-_Bid: TypeAlias = tuple[int, int, bytes]
-"""(Promised raw units; raw units given of a purchase, 0 for a sale; account that gets the source)."""
+_Bid: TypeAlias = tuple[int, int]
+"""(Promised raw units; raw units given: of a handler's purchase, or for gas)."""
 
 
 class OwnBids:
@@ -47,7 +51,9 @@ class OwnBids:
 
     Args:
         delta: address of the Delta contract, 20 bytes.
+        relayer: account that bridge-only orders pay for gas, 20 bytes.
         wrapped_native: address of the wrapped native token, 20 bytes; empty for none.
+        gas_of: returns the expected worth of a bridge-only order's gas, raw units of its token.
         settings: lengths of rests.
         tell_agent: notifies an agent of the outcome of its bid's settlement.
         wall_ms: returns the time, Unix milliseconds.
@@ -56,13 +62,17 @@ class OwnBids:
     def __init__(
         self,
         delta: bytes,
+        relayer: bytes,
         wrapped_native: bytes,
+        gas_of: Callable[[RoundOrder], int],
         settings: DeltaSettings,
         tell_agent: TellAgent,
         wall_ms: Callable[[], int],
     ) -> None:
         self._delta = delta
+        self._relayer = relayer
         self._wrapped_native = wrapped_native
+        self._gas_of = gas_of
         self._rest_ms, self._rest_ms_max = round(settings.rest_s * 1_000), round(settings.rest_s_max * 1_000)
         self._tell_agent = tell_agent
         self._wall_ms = wall_ms
@@ -97,8 +107,8 @@ class OwnBids:
         if len(self._of_order) > OWN_BIDS_KEPT_MAX:
             del self._of_order[next(iter(self._of_order))]
         is_handled = isinstance(order, ExternalOrder)
-        bids = _handled(round_order) if is_handled else _bridge_only(round_order, self._delta)
-        for place, (promised, given, receiver) in enumerate(bids):
+        bids = _handled(round_order) if is_handled else _bridge_only(round_order, self._gas_of(round_order))
+        for place, (promised, given) in enumerate(bids):
             part = CandidatePart(
                 asked=round_order,
                 part=round_order.part,
@@ -107,7 +117,8 @@ class OwnBids:
                 paid=0,
                 steps=(),
                 leftovers=(),
-                receiver=receiver,
+                receiver=EXECUTOR if is_handled else self._relayer,
+                pays_gas=not is_handled,
             )
             yield candidate_of(name, place, part)
 
@@ -131,25 +142,20 @@ class OwnBids:
 def _handled(round_order: RoundOrder) -> Iterator[_Bid]:
     terms, part = round_order.terms, round_order.part
     if terms.side is Side.SELL:
-        yield part.dest_amount, 0, EXECUTOR
+        yield part.dest_amount, 0
         return
     most = most_before_fee(part.src_amount, terms.fee.fee_bps)
     likely = most_before_fee(min(part.expected, part.src_amount), terms.fee.fee_bps) if part.expected else 0
     cut = of_purchase(likely, part.expected, part.src_amount, terms.fee)
     if 0 < likely < most and cut is not None:
         # Rounding a share may take one unit more.
-        yield min(likely + cut.total + 1, part.src_amount), likely, EXECUTOR
-    yield part.src_amount, most, EXECUTOR
+        yield min(likely + cut.total + 1, part.src_amount), likely
+    yield part.src_amount, most
 
 
-def _bridge_only(round_order: RoundOrder, delta: bytes) -> Iterator[_Bid]:
-    """Yield the bid on a bridge-only order.
-
-    What a sale sends goes to Delta at once. The source of a purchase is at Delta already: the executor gets
-    what has to enter the bridge and returns it, since a token may refuse a transfer to its sender.
-    """
+def _bridge_only(round_order: RoundOrder, gas: int) -> Iterator[_Bid]:
     terms, part = round_order.terms, round_order.part
-    promised = bridge_only_promise(terms, part)
+    gas = min(gas, bridge_only_room(terms, part))
+    promised = bridge_only_promise(terms, part, gas)
     if promised is not None:
-        sells = terms.side is Side.SELL
-        yield (promised, 0, delta) if sells else (promised, part.dest_amount, EXECUTOR)
+        yield promised, gas

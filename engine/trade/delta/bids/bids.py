@@ -163,6 +163,7 @@ class CandidatePart(Struct, frozen=True):
         receiver: address that gets the source tokens, 20 bytes; EXECUTOR for the executor contract.
         traded: for a crossed order, raw units of its source token that `receiver` gets from the pooled source
             tokens of all crossed orders.
+        pays_gas: whether the order is bridge-only: `given` then pays for gas, and the rest enters the bridge.
     """
 
     asked: RoundOrder
@@ -174,6 +175,7 @@ class CandidatePart(Struct, frozen=True):
     leftovers: tuple[bytes, ...]
     receiver: bytes = EXECUTOR
     traded: int = 0
+    pays_gas: bool = False
 
     @property
     def limit(self) -> int:

@@ -66,6 +66,7 @@ from ..building.order_kinds import handlers_of
 from ..orders.arriving import arrival_of
 from ..orders.live_orders import LiveOrders, weight_of
 from ..orders.record import new_record
+from ..orders.terms import is_bridge_only
 from ..orders.transfers import bridge_of
 from ..orders.vault_checks import vaults_of
 from .cancellation import (
@@ -220,9 +221,9 @@ class OrderDesk:
         causer: str,
     ) -> OrderRecord:
         submission = checked(body, found, rules)
-        check_worth(
-            submission.order, submission.first, served, self._delta_gas, self._there_wei(submission, served)
-        )
+        is_transfer = is_bridge_only(submission.order, served.tokens.wrapped_native)
+        gas = limits.BRIDGE_ONLY_GAS_USED if is_transfer else self._delta_gas
+        check_worth(submission.order, submission.first, served, gas, self._there_wei(submission, served))
         owner, signature = submission.terms.owner, submission.signature
         # Before the calls to the chain, which an order beyond the limit must not cost. The first status of a
         # pre-signed order, which decides the limit, is known only after them.

@@ -46,7 +46,7 @@ from .....codecs.messages.vocabulary import Side
 from .....codecs.rounding import div_up, mul_div_down, mul_div_up
 from .....codecs.trading_token import NATIVE_TOKEN
 from .....crypto.addresses import ZERO_ADDRESS
-from ....chain.proceeds import of_purchase, of_sale
+from ....chain.proceeds import least_before_fee, most_before_fee, of_purchase, of_sale
 from .entering import entering, is_crosschain
 
 SettledOrder = AnyDeltaOrder
@@ -142,24 +142,33 @@ def is_bridge_only(order: SettledOrder, wrapped_native: bytes) -> bool:
     return is_crosschain(order) and src == order.dest_token
 
 
-def bridge_only_promise(terms: OrderTerms, part: DeltaPart) -> int | None:
+def bridge_only_promise(terms: OrderTerms, part: DeltaPart, gas: int = 0) -> int | None:
     """Compute what a settlement of a bridge-only order can promise; None if the limit is out of reach.
 
     Args:
         part: the settled part.
+        gas: raw units that pay for the settlement's gas, at most `bridge_only_room`.
 
     Returns:
-        Raw units that enter the bridge, after fee and shares of surplus (SELL); or raw units that the owner
-        spends at most (BUY).
+        Raw units that enter the bridge, after gas, fee and shares of surplus (SELL); or raw units that the
+        owner spends at most (BUY).
     """
     if terms.side is Side.SELL:
-        cut = of_sale(part.src_amount, part.expected, part.dest_amount, terms.fee)
-        sent = part.src_amount - cut.total
+        received = part.src_amount - gas
+        sent = received - of_sale(received, part.expected, part.dest_amount, terms.fee).total
         return sent if sent >= part.dest_amount else None
-    paid = of_purchase(part.dest_amount, part.expected, part.src_amount, terms.fee)
+    needed = part.dest_amount + gas
+    paid = of_purchase(needed, part.expected, part.src_amount, terms.fee)
     if paid is None:
         return None
-    return min(part.dest_amount + paid.total + 1, part.src_amount)  # rounding a share may take one unit more
+    return min(needed + paid.total + 1, part.src_amount)  # rounding a share may take one unit more
+
+
+def bridge_only_room(terms: OrderTerms, part: DeltaPart) -> int:
+    """Compute what the limit of a bridge-only order leaves for gas, raw units of its token; 0 for nothing."""
+    if terms.side is Side.SELL:
+        return max(part.src_amount - least_before_fee(part.dest_amount, terms.fee.fee_bps), 0)
+    return max(most_before_fee(part.src_amount, terms.fee.fee_bps) - part.dest_amount, 0)
 
 
 def held_of(order: SettledOrder, src_total: int) -> tuple[bytes, int]:

@@ -24,6 +24,7 @@ from support.delta.auctioning import PlayedAgent, PlayedAuction, an_auction, on_
 from support.delta.bidding import (
     DELTA,
     HANDLER,
+    RELAYER,
     WETH,
     a_delta_order,
     a_round_order,
@@ -54,7 +55,7 @@ class Clock:
             return self.now_ms
 
         agents = Agents({}, chain_id=1, settings=settings, wakeup=wakeup, wall_ms=wall_ms)
-        self.own_bids = OwnBids(DELTA, WETH, settings, agents.tell, wall_ms)
+        self.own_bids = OwnBids(DELTA, RELAYER, WETH, lambda _: 0, settings, agents.tell, wall_ms)
         self.queue = AuctionQueue(
             cast("Any", self),
             agents,

@@ -62,6 +62,15 @@ def test_the_gain_over_the_limit_covers_gas_in_the_token_that_pays(bid: Proven, 
     assert covered_part(bid, GWEI, COSTS) == part
 
 
+@pytest.mark.parametrize("paid", [COST, COST // 2, 0])
+def test_the_payment_of_a_bridge_only_order_covers_gas_and_no_gain_does(paid: int) -> None:
+    """What enters the bridge beyond a low limit is the owner's, and the partner may be the owner, too."""
+    bid = a_bid(1_000 * COST)
+    (traded,) = bid.candidate.parts
+    transfer = replace(bid.candidate, parts=(replace(traded, pays_gas=True, given=paid),))
+    assert covered_part(replace(bid, candidate=transfer), GWEI, COSTS) == Fraction(paid, COST)
+
+
 def test_a_price_that_is_not_known_covers_nothing_and_gas_for_nothing_is_covered() -> None:
     assert covered_part(a_bid(10**12), GWEI, {}) == 0
     assert covered_part(a_bid(0), 0, {}) == 1

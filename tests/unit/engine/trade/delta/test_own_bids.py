@@ -15,7 +15,7 @@ from cambist.codecs.bridges.bridge_terms import (
     pack_terms,
 )
 from cambist.codecs.contracts.abi import selector
-from cambist.codecs.contracts.delta_calldata import EXECUTOR, NO_AGENT, Execution, settle, settle_external
+from cambist.codecs.contracts.delta_calldata import NO_AGENT, Execution, settle, settle_external
 from cambist.codecs.eip712_orders.delta import DeltaBridge, DeltaOrder
 from cambist.codecs.eip712_orders.partner_and_fee import PartnerAndFee, pack_partner_and_fee
 from cambist.codecs.messages.agent_messages import Notice, NoticeEntry
@@ -32,12 +32,14 @@ from cambist.engine.store.units import row_of
 from cambist.engine.trade.delta.auction.auction_record import round_of
 from cambist.engine.trade.delta.auction.own_bids import OwnBids
 from cambist.engine.trade.delta.bids.agent_rest import AgentFault
+from cambist.engine.trade.delta.orders.terms import bridge_only_room
 from support.delta.auctioning import PlayedAgent, an_auction, on_each
 from support.delta.bidding import (
     ALICE,
     DELTA,
     HANDLER,
     ONE,
+    RELAYER,
     SIGNATURE,
     USDC,
     USDC_ONE,
@@ -55,13 +57,20 @@ SETTINGS = DeltaSettings(rest_s=10, rest_s_max=60)
 
 
 class Told:
-    """Handlers at a time that is set, and the agents that were told."""
+    """Handlers at a time that is set, the agents that were told, and what bridge-only orders pay for gas."""
 
-    def __init__(self) -> None:
+    def __init__(self, gas: int = 0) -> None:
         self.now_ms = 1_000_000
         self.agents: list[str] = []
+        self.gas = gas
         self.own_bids = OwnBids(
-            DELTA, WETH, SETTINGS, lambda *told: self.agents.append(told[0]), lambda: self.now_ms
+            DELTA,
+            RELAYER,
+            WETH,
+            lambda _: self.gas,
+            SETTINGS,
+            lambda *told: self.agents.append(told[0]),
+            lambda: self.now_ms,
         )
 
     def fails(
@@ -125,23 +134,36 @@ def a_bridge_only_order(*, buys: bool = False, fee_bps: int = 0, **changed: Any)
     return a_delta_order(buys=buys, **terms | changed)
 
 
-@pytest.mark.parametrize(("fee_bps", "sent"), [(0, 2_500 * USDC_ONE), (100, 2_475 * USDC_ONE)])
-def test_all_of_a_bridge_only_sale_is_bid_on_and_goes_to_delta(fee_bps: int, sent: int) -> None:
+@pytest.mark.parametrize("gas", [0, 3 * USDC_ONE])
+@pytest.mark.parametrize("fee_bps", [0, 100])
+def test_all_of_a_bridge_only_sale_is_bid_on_but_its_gas(fee_bps: int, gas: int) -> None:
     order = a_bridge_only_order(fee_bps=fee_bps)
-    (bid,) = Told().own_bids.bids(a_round_order(1, order))
+    (bid,) = Told(gas).own_bids.bids(a_round_order(1, order))
     (part,) = bid.parts
-    assert (bid.agent, part.promised, part.given, part.receiver) == (to_checksum(DELTA), sent, 0, DELTA)
+    sent = (2_500 * USDC_ONE - gas) * (10_000 - fee_bps) // 10_000
+    assert (bid.agent, part.promised, part.given, part.receiver) == (to_checksum(DELTA), sent, gas, RELAYER)
+    assert part.pays_gas
     assert bid.calldata == settle(
-        order, SIGNATURE, order.src_amount, Execution(sent, 0, (), (), NO_AGENT, DELTA)
+        order, SIGNATURE, order.src_amount, Execution(sent, gas, (), (), NO_AGENT, RELAYER)
     )
 
 
-def test_a_bridge_only_purchase_gives_what_has_to_enter() -> None:
-    needed = input_of(FEE, 0, 2_400 * USDC_ONE)
-    (bid,) = Told().own_bids.bids(a_round_order(1, a_bridge_only_order(buys=True, fee_bps=100)))
+@pytest.mark.parametrize("gas", [0, 3 * USDC_ONE])
+def test_a_bridge_only_purchase_costs_what_has_to_enter_and_its_gas(gas: int) -> None:
+    needed = input_of(FEE, 0, 2_400 * USDC_ONE) + gas
+    (bid,) = Told(gas).own_bids.bids(a_round_order(1, a_bridge_only_order(buys=True, fee_bps=100)))
     (part,) = bid.parts
-    assert (part.given, part.receiver) == (needed, EXECUTOR)
+    assert (part.given, part.receiver) == (gas, RELAYER)
     assert part.promised == needed + needed // 100 + 1
+
+
+@pytest.mark.parametrize("buys", [False, True])
+def test_gas_takes_no_more_than_the_limit_leaves(*, buys: bool) -> None:
+    asked = a_round_order(1, a_bridge_only_order(buys=buys, fee_bps=100))
+    (bid,) = Told(10**6 * USDC_ONE).own_bids.bids(asked)
+    (part,) = bid.parts
+    assert part.promised == part.limit
+    assert 0 < part.given == bridge_only_room(asked.terms, asked.part) < 100 * USDC_ONE
 
 
 def test_deposited_native_tokens_enter_a_bridge_wrapped() -> None:

@@ -17,7 +17,7 @@ from cambist.engine.trade.delta.auction.own_bids import OwnBids
 from cambist.engine.trade.delta.orders.live_orders import LiveOrder
 from cambist.engine.trade.delta.resting.price_watch import PriceWatch
 from cambist.engine.trade.orders.scheduler import Scheduler
-from support.delta.bidding import DELTA
+from support.delta.bidding import DELTA, RELAYER
 from support.delta.limit_orders import NOW_MS, Watched, a_limit_order
 from support.makers.live_books import ONE, USDC, WETH, a_book, an_index
 
@@ -51,7 +51,7 @@ class InVain(Auctioneer):
         clients, nothing = {"ann": cast("Any", Bidless())}, cast("Any", None)
         wakeup, settings = AuctioneerWakeup(), DeltaSettings()
         agents = Agents(clients, chain_id=1, settings=settings, wakeup=wakeup, wall_ms=wall_ms)
-        own_bids = OwnBids(DELTA, WETH, settings, agents.tell, wall_ms)
+        own_bids = OwnBids(DELTA, RELAYER, WETH, lambda _: 0, settings, agents.tell, wall_ms)
         self.queue = AuctionQueue(
             nothing, agents, own_bids, wakeup, orders, scheduler,
             head_time_s=lambda: 0, is_carried=lambda _: True, owner_rests_until_ms=lambda _: 0,
