@@ -56,6 +56,9 @@ class KnownAuctions:
     def is_own(self, order: SettledOrder) -> bool:
         return isinstance(order, ExternalOrder)
 
+    def is_carried(self, live: LiveOrder) -> bool:
+        return True
+
     def own_rests_until_ms(self, order: SettledOrder) -> int:
         return 0
 

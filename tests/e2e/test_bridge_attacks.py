@@ -1,11 +1,13 @@
 """A bridge's relayer that waits for the last second, and orders whose delivery costs the venue."""
 
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from cambist.codecs.bridges import across
+from cambist.codecs.bridges.bridge_terms import BridgeKind
 from cambist.codecs.contracts.abi import address_word
 from cambist.crypto.addresses import to_checksum
 from support.bridge.bridged_stories import (
@@ -16,9 +18,11 @@ from support.bridge.bridged_stories import (
     a_swapped_story,
     arriving,
     far_place,
+    quoted_dai,
 )
 from support.bridge.two_chains import TwoChains
 from support.chain.world import ONE, USDC
+from support.delta.delta_stories import Record
 from support.patience import until, until_told
 
 pytestmark = pytest.mark.one_of(2)
@@ -130,11 +134,17 @@ async def test_transfers_at_a_low_limit_pay_for_their_gas_on_both_chains(
             held = [await chain.balance(payee.address) for chain in (world.chain, far.chain)]
             return sum(held)
 
-        terms: dict[str, Any] = {"src_token": world.usdc, "src_amount": 500 * USDC, "dest_amount": 1}
-        for kind in (CCTP, ACROSS):
+        async def swapped_there() -> Record:
+            src = {"srcToken": to_checksum(world.usdc), "srcDecimals": "6"}
+            return await story.ordered(await quoted_dai(story, "across", 500 * USDC, **src))
+
+        async def transferred(kind: BridgeKind) -> Record:
+            terms: dict[str, Any] = {"src_token": world.usdc, "src_amount": 500 * USDC, "dest_amount": 1}
+            return await story.submitted(await story.an_order(kind, **terms, expected_amount=0))
+
+        for placed in (partial(transferred, CCTP), partial(transferred, ACROSS), swapped_there):
             before, had = await world.balance(world.usdc, payee), await native()
-            order = await story.an_order(kind, **terms, expected_amount=0)
-            await story.becomes(await story.submitted(order), "COMPLETED")
+            await story.becomes(await placed(), "COMPLETED")
             paid, spent = await world.balance(world.usdc, payee) - before, had - await native()
             assert paid * 10**12 >= spent * 2_500 > 0, "at 2,500 USDC for a native token"
 

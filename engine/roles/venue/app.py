@@ -51,7 +51,6 @@ from ...store.process.open_store import open_store
 from ...store.retention import Retention
 from ...store.store import COMMIT_BOUNDS_S, Store
 from ...trade.api.routes import Endpoint, encode_trading_error, mount_endpoints
-from ...trade.delta.bridging.bridged_orders import is_carried
 from ...trade.delta.building.yield_watch import YieldWatch
 from ...trade.delta.endpoints.auctions import Auctions
 from ...trade.delta.endpoints.build_orders import DeltaOrders
@@ -61,7 +60,6 @@ from ...trade.delta.endpoints.order_submit import OrderSubmission
 from ...trade.delta.endpoints.strategies import StrategyList
 from ...trade.delta.engine import DeltaEngine
 from ...trade.delta.open_delta import DeltaOpening, open_delta
-from ...trade.delta.orders.live_orders import LiveOrder
 from ...trade.events.event_streams import EventStreams
 from ...trade.events.hub import EventHub
 from ...trade.events.open_webhooks import open_webhooks
@@ -336,14 +334,9 @@ class VenueApp:
                 delta.resting,
                 delta.lacks,
                 delta.bridges.waits,
-                self._is_carried,
                 self.admission.check_operator,
             ).endpoints(),
         )
-
-    def _is_carried(self, live: LiveOrder) -> bool:
-        wrapped_native = self.chains[live.row.chain_id].tokens.wrapped_native
-        return is_carried(self.bridges, live, self._wall_ms(), wrapped_native)
 
     async def run(
         self,

@@ -269,7 +269,7 @@ def _own(facts: OrderFacts) -> list[tuple[str, str]]:
     until = iso_ms(facts.own_rests_until_ms)
     if facts.row.kind is facts.row.kind.EXTERNAL_ORDER:
         return [("handlerRests", f"the order's handler failed in a settlement and rests until {until}")]
-    return [("bridgeOnlyRests", f"the bridge refused a settlement of the owner's: a rest until {until}")]
+    return [("bridgeOnlyRests", f"a settlement of the owner's into a bridge failed: a rest until {until}")]
 
 
 def _agents(facts: OrderFacts) -> list[tuple[str, str]]:

@@ -18,8 +18,7 @@ from msgspec.structs import replace
 from ....codecs.bridges.bridge_terms import kind_of
 from ....codecs.eip712_orders.delta import ProductiveOrder
 from ....codecs.trading_token import NATIVE_TOKEN
-from ....config.errors import ChainError, ConfigError
-from ....config.limits import BRIDGE_ONLY_GAS_USED
+from ....config.errors import ChainError, ConfigError, ServiceUnavailable
 from ....config.sections.venue import VenueSettings
 from ....config.settings import Settings
 from ....crypto.addresses import parse_address
@@ -51,6 +50,7 @@ from .engine import DeltaChain, DeltaEngine
 from .open_bridge_desk import open_desk
 from .orders.arriving import arrival_of
 from .orders.live_orders import LiveOrder, LiveOrders
+from .orders.terms import is_bridge_only
 from .orders.transfers import bridge_of
 from .resting.price_watch import PriceWatch
 from .resting.resting_price import RestingPrices
@@ -201,7 +201,7 @@ async def _chain(
         orders,
         scheduler,
         head_time_s=head_time_s,
-        is_carried=lambda live: is_carried(opening.lanes, live, wall_ms(), served.tokens.wrapped_native),
+        is_carried=lambda live: is_carried(opening.lanes, live, wall_ms(), own_bids.entering(live)),
         owner_rests_until_ms=costs.rests_until_ms,
         settings=delta,
         wall_ms=wall_ms,
@@ -273,7 +273,7 @@ def _own_bids(
         served.delta,
         relayer,
         served.tokens.wrapped_native,
-        partial(_bridge_only_gas, chains, served),
+        partial(_worth_of_gas, chains, served),
         opening.venue.delta,
         agents.tell,
         opening.footing.wall_ms,
@@ -286,15 +286,19 @@ def _there_wei(chains: ServedChains, served: ServedChain, order: RoundOrder) -> 
     if there is None:
         return 0
     arrival = arrival_of(order.order, order.document.arrivals)
-    # The gas of a swap there is taken from what the swap brings; a wrap brings nothing that could pay for it.
-    after = gas_after(arrival) if arrival is not None and arrival.is_wrap else 0
+    # A bridge-only order pays for a swap there in advance; what another order's swap brings is worth its gas.
+    is_paid = is_bridge_only(order.order, served.tokens.wrapped_native)
+    after = gas_after(arrival) if arrival is not None and (arrival.is_wrap or is_paid) else 0
     return delivery_wei(kind_of(bridge), served, there, after)
 
 
-def _bridge_only_gas(chains: ServedChains, served: ServedChain, order: RoundOrder) -> int:
-    """Expected worth of a bridge-only order's gas, raw units of its token; 0 where nothing has a price."""
+def _worth_of_gas(chains: ServedChains, served: ServedChain, order: RoundOrder, units: int) -> int:
+    """Worth of units of gas and of an order's delivery, raw units of its token; 0 if either has no price."""
     cost_of = covering_cost(order, served)
-    wei = BRIDGE_ONLY_GAS_USED * served.gas.gas_price_wei + _there_wei(chains, served, order)
+    try:
+        wei = units * served.gas.gas_price_wei + _there_wei(chains, served, order)
+    except ServiceUnavailable:  # the gas has no price yet
+        return 0
     return 0 if cost_of is None else cost_of(wei)
 
 

@@ -14,8 +14,9 @@ name.
 Source: spec 1.6.9, 1.7; interop.md 3; choices.md#quotes-and-routes.
 Choice: The route tagged `best-return` brings the most of a sale, or costs the least of a purchase; `fastest`
     has the least expected time; `recommended` is the fastest route within 10 basis points of the best return.
-Choice: A swap on the destination is priced by the books there, less the gas that a bid has to cover for it.
-Choice: `fees.gas` is the gas of the origin, of handing in a message of CCTP, and of a wrap that follows.
+Choice: A swap on the destination is priced by the books there, less its gas.
+Choice: `fees.gas` is the gas of the origin, of handing in a message of CCTP, and of a wrap that follows; of a
+    bridge-only order also of a swap that follows.
 Choice: At equal return a route without a swap on the destination comes first.
 Choice: `fees.bridge` is in the bridge's token on the origin, from which the bridge takes it.
 """

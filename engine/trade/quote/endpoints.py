@@ -302,15 +302,23 @@ class Quotes:
         there = self._chains[lane.destination_chain]
         dest = there.tokens.find(query.dest_token, "destToken", None)
         is_wrapped = lane.native is not None and dest is lane.destination
-        there_wei = delivery_wei(lane.kind, served, there, ARRIVAL_WRAP_GAS_USED if is_wrapped else 0)
+        is_swapped = not is_wrapped and dest is not lane.delivers
+        after = ARRIVAL_WRAP_GAS_USED if is_wrapped else 0
+        if is_swapped and bridge_only:  # the settlement pays for both chains' gas
+            after = ARRIVAL_SWAP_GAS_USED
+        there_wei = delivery_wei(lane.kind, served, there, after)
         delta = replace(delta, gas_wei=delta.gas_wei + there_wei)
         found = passage(delta, plan, lane, fee, served.usd, amount)
         if is_wrapped:
             return wrapped_there(found)
-        return found if dest is lane.delivers else self._swapped_there(query, found, now_ms)
+        return self._swapped_there(query, found, now_ms, paid=after) if is_swapped else found
 
-    def _swapped_there(self, query: QuoteParameters, found: Passage, now_ms: int) -> Passage:
-        """Add the swap, on the destination, into the token that the query wants."""
+    def _swapped_there(self, query: QuoteParameters, found: Passage, now_ms: int, paid: int) -> Passage:
+        """Add the swap, on the destination, into the token that the query wants.
+
+        Args:
+            paid: units of gas of the swap that are in the price on the origin.
+        """
         there = self._chains[found.lane.destination_chain]
         src, dest = found.lane.destination, there.tokens.find(query.dest_token, "destToken", None)
         gas_price_wei = there.gas.gas_price_wei
@@ -326,8 +334,8 @@ class Quotes:
         plan = there.pathfinder.total(wanted)
         if plan is None:
             raise no_route(there, src, dest, wanted)
-        # Intake and auction expect the gas of one fill (`gas_after`); what a longer route takes comes on top.
-        gas_wei = (ARRIVAL_SWAP_GAS_USED + plan.gas - swap_gas(Side.SELL, 0, 1)) * gas_price_wei
+        # The venue judges an order's worth by the gas of one fill (`gas_after`); a longer route takes more.
+        gas_wei = (ARRIVAL_SWAP_GAS_USED - paid + plan.gas - swap_gas(Side.SELL, 0, 1)) * gas_price_wei
         return swapped_there(found, dest, plan, gas_wei, there.tokens.wrapped_native, there.usd)
 
     def _gas(self, plan: PlanTotal) -> int:

@@ -246,7 +246,7 @@ def an_auctioneer(
     settings = DeltaSettings(gather_s=0.001, round_s=round_s)
     wakeup = AuctioneerWakeup()
     asked = Agents(cast("Any", agents), chain_id=chain_id, settings=settings, wakeup=wakeup, wall_ms=wall_ms)
-    own_bids = OwnBids(DELTA, RELAYER, WETH, lambda _: 0, settings, asked.tell, wall_ms)
+    own_bids = OwnBids(DELTA, RELAYER, WETH, lambda *_: 0, settings, asked.tell, wall_ms)
     idle: Any = SimpleNamespace(line_up=lambda *_: None)
     settling = idle if settles is None else settles(store, orders, asked.tell)
     claims = claims or Claims(lambda *_: Holding(PLENTY, PLENTY))

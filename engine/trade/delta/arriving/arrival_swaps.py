@@ -85,7 +85,7 @@ class _SwapErrand(Struct):
     reverts: Counter[str] = field(default_factory=Counter)
     makers: frozenset[str] = frozenset()
     blamed: Counter[str] = field(default_factory=Counter)
-    hint: str = "it has arrived, and waits for its swap"
+    hint: str = "it has arrived, and waits for its swap or wrap"
 
 
 class ArrivalStatistics(Struct, frozen=True):
@@ -170,7 +170,7 @@ class ArrivalSwaps:
                 await self._serve(account, errand)
             except (RequestError, ChainError, StoreUnavailable) as error:
                 self._failed += 1
-                errand.hint = f"it waits for its swap: {error.detail}"
+                errand.hint = f"it waits for its swap or wrap: {error.detail}"
             except Exception as error:  # noqa: BLE001  one arrival's bug is not the others' end
                 _log.error("an arrival is stuck", arrival=to_hex(account), detail=repr(error), exc_info=True)
                 errand.hint = "it is stuck by an error of the venue"

@@ -239,7 +239,7 @@ class Agents:
         self._rests[agent].answered()
 
     def simulated(self, agent: str, auction_id: int, owner: bytes, *, is_good: bool) -> None:
-        """Record whether an agent's bid on an order passed its simulation; no effect for a handler's name.
+        """Record whether an agent's bid on an order passed its simulation; no effect for an own bid's.
 
         Too many failures on orders of several owners are the fault WASTE. The caller records a failure only
         if another agent's bid on the order passed (`bid_merit.judged`), since a failure counts against the

@@ -3,7 +3,7 @@
     an order is offered -> due at once, or after a pause that doubles with each round without a winner
     a slice of a TWAP   -> first waits until it is due by its chain's clock (`slice_watch`), then as any order
     a due order         -> enters a round once its agents have capacity (`due_orders`) -> leaves the round
-    a due order of a handler -> enters a round without agents, once the round of such orders before has ended
+    a due order that no agent trades -> enters a round of its own kind, once the one before has ended
     an order across chains -> waits while its bridge asks a higher fee than the owner signed
     an order whose owner rests after failed settlements -> waits for the end of the rest
 
@@ -85,7 +85,7 @@ class AuctionQueue:
         self._wakeup = wakeup
         self._orders = orders
         self._scheduler = scheduler
-        self._is_carried = is_carried
+        self.is_carried = is_carried
         self.owner_rests_until_ms = owner_rests_until_ms
         self._settings = settings
         self._wall_ms = wall_ms
@@ -302,7 +302,7 @@ class AuctionQueue:
             return
         now_ms = self._wall_ms()
         at_ms = self.owner_rests_until_ms(live.terms.owner)
-        if not self._is_carried(live):
+        if not self.is_carried(live):
             at_ms = max(at_ms, now_ms + round(self._settings.again_s_max * 1_000))
         if at_ms > now_ms:
             self._waiting[order_hash] = live.last_fill_s

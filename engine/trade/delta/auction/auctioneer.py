@@ -263,6 +263,10 @@ class Auctioneer:
         """Whether the venue bids on an order itself, so that no agent is asked."""
         return self._own_bids.trader_of(order) is not None
 
+    def is_carried(self, live: LiveOrder) -> bool:
+        """Whether an order's bridge, if any, carries the order at the fee that its owner signed."""
+        return self._queue.is_carried(live)
+
     def own_rests_until_ms(self, order: SettledOrder) -> int:
         """Return the end of the rest of an order that no agent trades, Unix milliseconds; 0 without one."""
         return self._own_bids.rests_until_ms(order)
@@ -389,6 +393,8 @@ class Auctioneer:
         candidates = await self._candidates(this, answers, rejections)
         found = await simulated(candidates, self._at, partial(self._upcoming, this), self._slices)
         rejections += found.rejections
+        for bid in found.proven:
+            self._own_bids.simulated(bid)
         this.considered.difference_update(found.unknown)
         # An order without agents whose simulation takes too long is paused.
         this.considered.update(key for key, order in this.orders.items() if self.is_own(order.order))
@@ -455,7 +461,10 @@ class Auctioneer:
         return with_runners_up(decision, carried), paid
 
     def _may_not_settle(self, bid: Proven) -> bool:
-        """Whether an agent is barred from an owner of its bid, for whom another agent may settle."""
+        """Whether an agent is barred from an owner of its bid, for whom another agent may settle.
+
+        The venue's own bids are never barred: no agent may bid on their orders.
+        """
         agent, owners = bid.candidate.agent, [part.asked.terms.owner for part in bid.candidate.parts]
         barred = [owner for owner in owners if self._is_barred(agent, owner)]
         others = self._agents.awake() - {agent} if barred else ()

@@ -3,9 +3,9 @@
 The relayer pays for every settlement's gas. What an order brings beyond its limit, with its fee, shows that
 the trade is worth the gas. A bridge-only order brings nothing, and pays for its gas instead:
 
-    covered      the promised gain over the limit, and the fee, are worth at least the gas, all orders of the
-                 bid together; so a crossing may carry an order that is too small alone; or the
-                 payment of a bridge-only order is
+    covered      the promised gain over the limit and the fee, or a bridge-only order's payment, are worth at
+                 least the gas, all orders of the bid together; so a crossing may carry an order that is too
+                 small alone
     subsidised   what is not covered is paid from a budget of the owner and of all owners for a day
     free         likewise, and orders that were submitted with an API key cost nothing
 
@@ -24,6 +24,7 @@ Choice: Where the native token has no price, so that no gas can be valued, all g
 from collections import OrderedDict
 from collections.abc import Mapping
 from fractions import Fraction
+from math import ceil
 from types import MappingProxyType
 
 from msgspec.structs import replace
@@ -38,7 +39,7 @@ from ....host.admission.ledger import EVERYBODY, Charge, Hold, Lack, Ledger
 from ..bids.simulation import Proven
 from .auction import GasCost
 
-NOT_CARRIED = "its gain over the limit is worth less than its gas"
+NOT_CARRIED = "what it brings beyond the limit, or pays for gas, is worth less than its gas"
 """Reason that a bid lost; an order waits for a bid without it."""
 
 
@@ -84,9 +85,13 @@ class GasCover:
             return Hold(())
         if self._policy is GasPolicy.COVERED:
             return None
-        gas = max(sum(outcome.gas for outcome in winner.outcomes), 1)
+        gas = sum(outcome.gas for outcome in winner.outcomes)
+        covered = Fraction(0)
+        if gas <= AGENT_GAS_COVERED_MAX * len(winner.outcomes):
+            covered = min(covered_part(winner, gas_price_wei, costs, there_wei), Fraction(1))
         parts_wei = [there_wei.get(part.asked.order_hash, 0) for part in winner.candidate.parts]
         gas += sum(parts_wei) // max(gas_price_wei, 1)
+        gas = max(ceil(gas * (1 - covered)), 1)
         owners = dict.fromkeys(part.asked.terms.owner for part in winner.candidate.parts)
         charges = [Charge(self._of_owner, (self._chain_id, owner), gas) for owner in owners]
         charges.append(Charge(self._of_all, (self._chain_id, EVERYBODY), gas))

@@ -3,7 +3,8 @@
     candidates, by agent -> calls at one block, a batch at a time, within AGENT_SIMULATION_S
         -> Proven, or a Rejection
 
-Slow simulations of an agent's bids delay no other agent's, and end at the time limit.
+Slow simulations of an agent's bids delay no other agent's, and end at the time limit. The venue's own bids
+are simulated by owner in place of agent: an owner's code may be slow.
 
 Source: ARCHITECTURE.md, "Auction".
 """
@@ -69,7 +70,7 @@ async def simulated(
         raise ChainError(f"the node gave no latest block within {SIMULATION_S:g} s") from None
     by_agent: defaultdict[str, list[Candidate]] = defaultdict(list)
     for candidate in candidates:
-        by_agent[candidate.agent].append(candidate)
+        by_agent[candidate.sharers].append(candidate)
 
     async def simulate(bids: list[Candidate]) -> None:
         done, why = 0, f"{AGENT_SIMULATION_S:g} s are over"

@@ -10,8 +10,8 @@ into a transaction. The simulation measures the bid's worth.
 
 The limit of a bid for a part of an order is pro rata, computed to the unit as the contract does.
 
-In a bid, `given` of a sale, and `paid` and `traded` of a single order, have no effect: the contract does not
-use them.
+In an agent's bid, `given` of a sale, and `paid` and `traded` of a single order, have no effect: the contract
+does not use them.
 
 Agents bid on an order from a vault in source tokens. If the order sells shares, the settlement redeems the
 amount that the agents were asked to sell, or fails. The owner gets back everything that the vault gives
@@ -156,14 +156,15 @@ class CandidatePart(Struct, frozen=True):
             the settlement reverts if the amounts miss the promise.
         given: for a purchase, raw units of the source token that `receiver` gets, or in a crossing, that the
             order adds to the pooled source tokens; for a sale of a vault's shares, the least raw units that
-            the shares have to give; 0 for any other sale, which gives its whole source amount.
+            the shares have to give; for a bridge-only order, what pays for gas; 0 for any other sale, which
+            gives its whole source amount.
         steps: calls of the agent in the settlement, in their sequence.
         leftovers: tokens, 20 bytes each, whose balance at the executor goes to the order's owner.
         paid: for a crossed order, raw units of its destination token that the order receives, before its fee.
         receiver: address that gets the source tokens, 20 bytes; EXECUTOR for the executor contract.
         traded: for a crossed order, raw units of its source token that `receiver` gets from the pooled source
             tokens of all crossed orders.
-        pays_gas: whether the order is bridge-only: `given` then pays for gas, and the rest enters the bridge.
+        pays_gas: whether the order is bridge-only: what `given` leaves enters the bridge.
     """
 
     asked: RoundOrder
@@ -192,9 +193,10 @@ class CandidatePart(Struct, frozen=True):
 
 
 class Candidate(Struct, frozen=True):
-    """A decoded bid of an agent that passed the checks which need no call to a chain.
+    """A decoded bid that passed the checks which need no call to a chain.
 
     Attributes:
+        agent: name of the agent; for the venue's own bid, the address of the order's trader (`OwnBids`).
         place: index among the bids of its answer.
         parts: terms for one order, or for several orders that are settled against each other.
         calldata: calldata of the call that settles all parts.
@@ -216,6 +218,12 @@ class Candidate(Struct, frozen=True):
         """
         bare = [replace(part, steps=(), leftovers=(), receiver=EXECUTOR) for part in self.parts]
         return _calldata(bare, agent_id(self.agent))
+
+    @property
+    def sharers(self) -> str:
+        """Name of those whose bids share a time for their simulation: an agent's, or an owner's own bids."""
+        owner = "" if is_agent(self.agent) else to_hex(self.parts[0].asked.terms.owner)
+        return self.agent + owner
 
     @property
     def is_crossing(self) -> bool:
@@ -255,6 +263,11 @@ class _BidRefused(Exception):
         super().__init__(detail)
         self.notice = notice
         self.detail = detail
+
+
+def is_agent(bidder: str) -> bool:
+    """Whether a bidder's name is an agent's; the venue's own bid has the address of its trader for a name."""
+    return not bidder.startswith("0x")  # as the settings demand of agents
 
 
 def asked_of(live: "LiveOrder") -> RoundOrder | None:

@@ -13,7 +13,6 @@ from collections.abc import Callable, Container, Iterable, Sequence
 from msgspec import Struct
 
 from .....codecs.bridges.arrivals import ArrivalTerms
-from .....codecs.messages.vocabulary import Side
 from .....config.errors import OrderNotFound
 from .....config.limits import BRIDGE_ORDERS_READ
 from ....store.queries import among
@@ -26,30 +25,26 @@ from ...served.bridge_lanes import BridgeLanes
 from ..orders.arriving import arrival_of
 from ..orders.life import DeltaStep, told_by_bridge
 from ..orders.live_orders import LiveOrder, LiveOrders
-from ..orders.terms import bridge_only_promise, is_bridge_only
 from ..orders.transfers import OrderTransfer, bridge_of, followed, key_of
 from .origins import TransferParties
 
 
-def is_carried(lanes: BridgeLanes, live: LiveOrder, now_ms: int, wrapped_native: bytes) -> bool:
+def is_carried(lanes: BridgeLanes, live: LiveOrder, now_ms: int, entering: int | None) -> bool:
     """Whether a bridge carries an order's next settlement at the fee that its owner signed.
 
-    True for an order on one chain or a fully settled order; False also while no present fee is known. What
-    makers' prices will bring is not known yet, and counts as the order's minimum; a bridge-only order's
-    amount is.
+    True for an order on one chain or a fully settled order; False also while no present fee is known.
 
     Args:
-        wrapped_native: address of the order's chain's wrapped native token, 20 bytes; empty for none.
+        entering: raw units that enter the bridge, as of a bridge-only order; None if makers' prices decide
+            it, so that it counts as the order's minimum.
     """
     bridge = bridge_of(live.order)
     part = live.part() if bridge.destination_chain_id else None
     if part is None:
         return True
     chain_id, token = live.row.chain_id, live.terms.dest_token
-    entering = part.dest_amount
-    if live.terms.side is Side.SELL and is_bridge_only(live.order, wrapped_native):
-        entering = bridge_only_promise(live.terms, part) or entering
-    return lanes.carries_at_fee(bridge, chain_id, token, entering, now_ms)
+    amount = part.dest_amount if entering is None else entering
+    return lanes.carries_at_fee(bridge, chain_id, token, amount, now_ms)
 
 
 class BridgedOrder(Struct, frozen=True):

@@ -69,6 +69,10 @@ class ChainAuctions(Protocol):
         """Whether the venue bids on an order itself, so that no agent is asked."""
         ...
 
+    def is_carried(self, live: LiveOrder) -> bool:
+        """Whether an order's bridge, if any, carries the order at the fee that its owner signed."""
+        ...
+
     def own_rests_until_ms(self, order: SettledOrder) -> int:
         """Return the end of the rest of an order that no agent trades, Unix milliseconds; 0 without one."""
         ...
@@ -93,7 +97,6 @@ class Auctions:
         lacks: returns, for a chain id and an order hash, the owner's funds that were missing at the last
             read.
         waits: reads the bridge transfers of an order that are neither delivered nor refunded.
-        is_carried: returns whether an order's bridge carries the order at the fee that its owner signed.
         check_operator: refuses, by an error, a request without an operator's API key.
     """
 
@@ -106,7 +109,6 @@ class Auctions:
         resting: Callable[[int, bytes], RestingFacts | None] = lambda *_: None,
         lacks: Callable[[int, bytes], Sequence[MissingFund]] = lambda *_: (),
         waits: Callable[[bytes], Awaitable[Sequence[TransferWait]]] | None = None,
-        is_carried: Callable[[LiveOrder], bool] = lambda _: True,
         check_operator: Callable[[HttpCall], None] = lambda _: None,
     ) -> None:
         self._chains = chains
@@ -116,7 +118,6 @@ class Auctions:
         self._resting = resting
         self._lacks = lacks
         self._waits = waits
-        self._is_carried = is_carried
         self._check_operator = check_operator
 
     def endpoints(self) -> tuple[Endpoint, ...]:
@@ -238,7 +239,7 @@ class Auctions:
                 is_own=is_own,
                 own_rests_until_ms=own_rests_until_ms,
                 owner_rests_until_ms=owner_rests_until_ms,
-                is_carried=live is None or self._is_carried(live),
+                is_carried=of_chain is None or live is None or of_chain.is_carried(live),
             )
         )
 

@@ -15,7 +15,8 @@ transaction: by the gas, the caller, the block's coinbase or its height. The rel
                 can excuse each other so, with a new owner each time. The gas is charged to the agent too;
                 without room, its bids lose on orders of owners that have settled with no other agent
 
-    a doubt whose owner fails another agent's settlement too, or never settles, counts against no agent
+    a doubt whose owner fails another agent's settlement too, or never settles, counts against no agent; the
+    venue's own bids, in which no agent's code runs, leave doubts as they are
 
 Source: docs/explanation/security.md, "Costs and stakes"; ARCHITECTURE.md, "Settlement".
 Choice: An owner whose code fails a settlement rests at once, and the next best bid is not tried: it would run
@@ -42,6 +43,7 @@ from ....host.admission.budgets import (
 from ....host.admission.ledger import EVERYBODY, Charge, Hold, Lack, Ledger
 from ...orders.places import is_key
 from ..bids.agent_rest import AgentFault, AgentRest
+from ..bids.bids import is_agent
 from ..orders.live_orders import LiveOrder
 
 CodesOf = Callable[[LiveOrder], Awaitable[frozenset[bytes]]]
@@ -112,7 +114,12 @@ class OwnerCosts:
         return not is_known and self._barred_until_ms.get(agent, 0) > self._wall_ms()
 
     def wasted(self, agent: str, gas_used: int) -> None:
-        """Charge an agent with the gas of its calls that failed in a block in which an owner acted."""
+        """Charge an agent with the gas of its calls that failed in a block in which an owner acted.
+
+        The venue's own bids have no calls of an agent: the owner alone answers for them.
+        """
+        if not is_agent(agent):
+            return
         gas, now_ms = min(gas_used, GAS_OF_DOUBTS.most), self._wall_ms()
         found = self._ledger.take([Charge(GAS_OF_DOUBTS, (self._chain_id, agent), gas)], now_ms)
         if isinstance(found, Lack):
@@ -161,7 +168,7 @@ class OwnerCosts:
         return True
 
     def settled(self, key: str, agent: str) -> dict[bytes, str]:
-        """Record that a settlement of an agent's bid was mined and succeeded.
+        """Record that a settlement of a bid, by its bidder's name, was mined and succeeded.
 
         Returns:
             For each owner that failed another agent's settlement before, this other agent: since the owner
@@ -171,11 +178,12 @@ class OwnerCosts:
         if charge is None:
             return {}
         self._ledger.undo(charge.hold)
+        agents = frozenset({agent} if is_agent(agent) else ())
         found: dict[bytes, str] = {}
         for owner in charge.owners:
-            _keep(self._has_settled, owner, value=self._has_settled.get(owner, frozenset()) | {agent})
+            _keep(self._has_settled, owner, value=self._has_settled.get(owner, frozenset()) | agents)
             self._poor_until_ms.pop(owner, None)
-            doubted = self._doubts.pop(owner, agent)
+            doubted = self._doubts.pop(owner, agent) if agents else agent
             if doubted != agent and owner not in self._counted:
                 _keep(self._counted, owner, value=None)
                 found[owner] = doubted
@@ -192,7 +200,7 @@ class OwnerCosts:
         *,
         is_doubted: bool,
     ) -> bool:
-        """Record that a settlement of an agent's bid failed, or was not sent.
+        """Record that a settlement of a bid, by its bidder's name, failed or was not sent.
 
         Args:
             gas_used: units that the relayer paid for; 0 if the transaction was not mined.
@@ -206,7 +214,7 @@ class OwnerCosts:
         if charge is None:
             return False
         self._ledger.undo(charge.hold)
-        for owner in charge.owners if is_doubted else ():
+        for owner in charge.owners if is_doubted and is_agent(agent) else ():
             # A second agent's failure says that the owner is the cause: no doubt is left.
             if self._doubts.pop(owner, agent) == agent:
                 _keep(self._doubts, owner, value=agent)
@@ -253,7 +261,7 @@ class OwnerCosts:
         now_ms = self._wall_ms()
         for owner in owners:
             # The benefit of the doubt, once for each time that it settles: the agent's code may be the cause.
-            if self._has_settled.pop(owner, None):
+            if self._has_settled.pop(owner, None) is not None:
                 continue
             rest = self._rests.get(owner) or AgentRest(self._rest_ms, self._rest_ms_max)
             _keep(self._rests, owner, value=rest)

@@ -22,16 +22,21 @@ from ..rules import Result, Said, judged
 
 _HEAD_BYTES_MAX = 1 << 16
 _spaced_colon = re.compile(rb"[^\s:]+[ \t]+:").match
+_is_interim = re.compile(rb"HTTP/1\.\d 1\d\d[ \r\n]").match
 _LENGTHS = (b"content-length", b"transfer-encoding")
 
 
 def head_of(data: bytes) -> bytes:
     """Return an answer's head with its closing empty line, or nothing if that line has not come.
 
+    Interim answers (1xx), as 103 Early Hints, are passed over.
+
     Raises:
         HeadersTooLarge: the head is too large to be one.
     """
-    return data[: answer_end(data, 0, _HEAD_BYTES_MAX)]
+    while _is_interim(head := data[: answer_end(data, 0, _HEAD_BYTES_MAX)]):
+        data = data[len(head) :]
+    return head
 
 
 def judge_framing(where: str, head: bytes) -> Iterator[Result]:
@@ -59,7 +64,9 @@ def judge_framing(where: str, head: bytes) -> Iterator[Result]:
     said = _shown([b"%b: %b" % one for one in lengths]) if lengths else Said("neither")
     yield judged("framing.length", len(lengths) == 1, where, "one Content-Length, or chunked alone", said)
     stays = bool(lengths) and persists(options, int(version != b"HTTP/1.0"))
-    got = f"connection: {options.decode('latin-1')}" if options else Said("HTTP/1.0, or no length")
+    got: str = Said("HTTP/1.0" if lengths else "no length")
+    if lengths and options:
+        got = f"connection: {options.decode('latin-1')}"
     yield judged("framing.persists", stays, where, "a connection that stays open", got)
 
 

@@ -314,7 +314,7 @@ async def test_an_arrival_that_cannot_be_served_says_why_and_is_tried_again(
 ) -> None:
     tried = Tried(None)
     take = tried.served.chain.call
-    answers = {b"": "it waits for its swap: ", None: "it is stuck by an error of the venue"}
+    answers = {b"": "it waits for its swap or wrap: ", None: "it is stuck by an error of the venue"}
     for answer, hint in answers.items():
         tried.served.chain.call = _answer(answer)
         await tried.wanted(2 * ARRIVAL_PAUSE_S_MAX)
@@ -330,7 +330,7 @@ async def test_a_node_without_a_latest_block_delays_an_arrival(autojump_clock: M
     block = tried.served.chain.block
     tried.served.chain.block = _answer(None)
     assert await tried.wanted(1) == []
-    assert tried.swaps.hint(ACCOUNT) == "it has arrived, and waits for its swap"
+    assert tried.swaps.hint(ACCOUNT) == "it has arrived, and waits for its swap or wrap"
     assert tried.swaps.statistics().failed == 0
     tried.served.chain.block = block
     assert len(await tried.wanted(2 * ARRIVAL_LOOK_S)) == 1

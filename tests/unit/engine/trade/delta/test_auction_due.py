@@ -55,7 +55,7 @@ class Clock:
             return self.now_ms
 
         agents = Agents({}, chain_id=1, settings=settings, wakeup=wakeup, wall_ms=wall_ms)
-        self.own_bids = OwnBids(DELTA, RELAYER, WETH, lambda _: 0, settings, agents.tell, wall_ms)
+        self.own_bids = OwnBids(DELTA, RELAYER, WETH, lambda *_: 0, settings, agents.tell, wall_ms)
         self.queue = AuctionQueue(
             cast("Any", self),
             agents,

@@ -9,7 +9,7 @@ import trio
 from msgspec.structs import replace
 
 from cambist.codecs.bridges.bridge_terms import SELECTORS, AcrossTerms, BridgeFee, BridgeKind, pack_terms
-from cambist.codecs.eip712_orders.delta import KIND_BUY, SAME_CHAIN, DeltaBridge, DeltaOrder
+from cambist.codecs.eip712_orders.delta import SAME_CHAIN, DeltaBridge, DeltaOrder
 from cambist.codecs.messages.vocabulary import OrderStatus
 from cambist.config.errors import OrderNotFound
 from cambist.engine.store.rows import DeltaOrderRow, amount32
@@ -84,7 +84,7 @@ class Lanes:
 def test_the_next_part_of_an_order_across_chains_has_to_be_carried(*, carries: bool) -> None:
     lanes: Any = Lanes(carries=carries)
     live = a_live(chain_id=5)
-    assert is_carried(lanes, live, 99, b"") is carries
+    assert is_carried(lanes, live, 99, None) is carries
     part = live.part()
     assert part is not None
     assert lanes.asked == [(bridged().bridge, 5, terms_of(an_order()).dest_token, part.dest_amount, 99)]
@@ -96,24 +96,16 @@ def test_no_bridge_is_asked_about_an_order_on_one_chain_or_settled_wholly() -> N
     settled.filled = bridged().src_amount
     assert settled.part() is None
     for live in (a_live(order=an_order(bridge=SAME_CHAIN)), settled):
-        assert is_carried(lanes, live, 99, b"")
+        assert is_carried(lanes, live, 99, None)
     assert lanes.asked == []
 
 
-@pytest.mark.parametrize("kind", [0, KIND_BUY])
-def test_a_bridge_only_sale_is_carried_if_all_that_enters_is(kind: int) -> None:
+def test_what_is_known_to_enter_has_to_be_carried_in_place_of_the_minimum() -> None:
     """A low limit says nothing about the amount that the fee has to be worth."""
     lanes: Any = Lanes(carries=True)
-    order = an_order(
-        bridge=bridged().bridge, kind=kind, src_token=USDC, dest_token=USDC, src_amount=10**9,
-        dest_amount=10**8, expected_amount=0, partner_and_fee=0,
-    )  # fmt: skip
-    live = LiveOrder(a_delta_order(1), order, DeltaDocument("Order", b"", b""), terms_of(order))
-    part = live.part()
-    assert part is not None
-    assert is_carried(lanes, live, 99, b"")
+    assert is_carried(lanes, a_live(), 99, 10**9)
     ((_, _, _, amount, _),) = lanes.asked
-    assert amount == (part.dest_amount if kind == KIND_BUY else 10**9)
+    assert amount == 10**9
 
 
 # --- Followed orders ------------------------------------------------------------------------------------

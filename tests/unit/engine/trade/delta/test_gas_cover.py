@@ -6,6 +6,7 @@ from fractions import Fraction
 import pytest
 from msgspec.structs import replace
 
+from cambist.config.limits import AGENT_GAS_COVERED_MAX
 from cambist.config.sections.venue import DeltaSettings, GasPolicy
 from cambist.engine.host.admission.ledger import Hold, Ledger
 from cambist.engine.trade.delta.auction.auction import GasCost
@@ -100,6 +101,17 @@ def test_an_owner_has_a_subsidy_for_a_day_and_all_owners_have_one() -> None:
     assert [taken(cover, bid) for bid in others] == [True, False]
     assert not taken(cover, a_bid(0), NOW_MS + 43_200_000)
     assert taken(cover, a_bid(0), NOW_MS + 86_400_000)
+
+
+def test_a_subsidy_is_charged_for_what_is_not_covered() -> None:
+    cover = a_cover(GasPolicy.SUBSIDISED)
+    assert [taken(cover, a_bid(COST * 3 // 4)) for _ in range(5)] == [True] * 4 + [False]
+
+
+def test_beyond_the_bound_of_gas_that_a_gain_covers_all_of_it_is_charged() -> None:
+    gas = AGENT_GAS_COVERED_MAX + 1
+    cover = a_cover(GasPolicy.SUBSIDISED, of_owner=gas, of_all=gas)
+    assert [taken(cover, a_bid(100 * COST, gas=gas)) for _ in range(2)] == [True, False]
 
 
 def test_a_bid_that_is_not_settled_after_all_gives_its_subsidy_back() -> None:

@@ -287,6 +287,32 @@ async def test_an_agent_that_settles_in_the_end_was_not_the_cause() -> None:
     assert await stage.settle(ONE, "ann") == {}
 
 
+async def test_the_venues_own_bids_neither_cast_doubts_nor_resolve_them() -> None:
+    """No code of an agent runs in them; a bridge-only order of an owner says nothing of an agent."""
+    stage, own = Stage(), "0xDe17A00000000000000000000000000000000000"
+    await stage.fail(ONE, own, 100_000)
+    stage.now_ms += 5_000
+    assert await stage.settle(ONE, "ann") == {}
+    await stage.fail(TWO, "ann", 100_000)
+    stage.now_ms += 5_000
+    assert await stage.settle(TWO, own) == {}
+    assert await stage.settle(TWO, "bob") == {TWO: "ann"}
+
+
+async def test_strangers_that_fail_own_bids_bar_nobody_and_own_bids_make_no_owner_known_to_others() -> None:
+    """All bridge-only orders have one name for their bidder; else a few owners could stop all others'."""
+    stage, own = Stage(), "0xDe17A00000000000000000000000000000000000"
+    for _ in range(3):
+        stage.costs.wasted(own, GAS_OF_DOUBTS.most)
+        stage.costs.wasted("ann", GAS_OF_DOUBTS.most)
+    assert not stage.costs.is_barred(own, ONE)
+    assert stage.costs.is_barred("ann", ONE)
+    await stage.settle(ONE, own)
+    assert stage.costs.is_barred("ann", ONE), "the owner is known to no other agent"
+    await stage.settle(ONE, "bob")
+    assert not stage.costs.is_barred("ann", ONE)
+
+
 # --- Until when -----------------------------------------------------------------------------------------
 
 

@@ -51,7 +51,7 @@ class InVain(Auctioneer):
         clients, nothing = {"ann": cast("Any", Bidless())}, cast("Any", None)
         wakeup, settings = AuctioneerWakeup(), DeltaSettings()
         agents = Agents(clients, chain_id=1, settings=settings, wakeup=wakeup, wall_ms=wall_ms)
-        own_bids = OwnBids(DELTA, RELAYER, WETH, lambda _: 0, settings, agents.tell, wall_ms)
+        own_bids = OwnBids(DELTA, RELAYER, WETH, lambda *_: 0, settings, agents.tell, wall_ms)
         self.queue = AuctionQueue(
             nothing, agents, own_bids, wakeup, orders, scheduler,
             head_time_s=lambda: 0, is_carried=lambda _: True, owner_rests_until_ms=lambda _: 0,

@@ -28,6 +28,7 @@ from cambist.engine.trader.conformance.checks.firm import (
     small_amount,
     tiny_amount,
 )
+from cambist.engine.trader.conformance.checks.framing import head_of, judge_framing
 from cambist.engine.trader.conformance.checks.grids import judge_grid
 from cambist.engine.trader.conformance.checks.hostile import PIPELINED, RawAnswer, judge_pipelined
 from cambist.engine.trader.conformance.checks.life import Sighting, judge_retirements
@@ -517,3 +518,27 @@ def test_the_name_over_which_a_maker_signed_is_said() -> None:
     assert "the maker's key signed over the domain Cambist RFQ version 1, chain 5" in str(refused)
     results = list(judge_signature(quoted, SigningDomain("Cambist RFQ", 5, contract), is_contract=False))
     assert not faults(results)
+
+
+# --- Framing --------------------------------------------------------------------------------------------
+
+HINTS = b"HTTP/1.1 103 Early Hints\r\nLink: </style.css>\r\n\r\n"
+ANSWER = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n"
+
+
+def test_interim_answers_are_passed_over() -> None:
+    assert head_of(HINTS + HINTS + ANSWER + b"{}") == ANSWER
+    assert head_of(HINTS) == head_of(HINTS + ANSWER[:-2]) == b""
+
+
+@pytest.mark.parametrize(
+    ("head", "got"),
+    [
+        (ANSWER.replace(b"Content-Length: 2", b"Connection: keep-alive"), "no length"),
+        (ANSWER.replace(b"HTTP/1.1", b"HTTP/1.0"), "HTTP/1.0"),
+        (ANSWER.replace(b"OK", b"OK\r\nConnection: close"), "'connection: close'"),
+    ],
+)
+def test_the_reason_why_a_connection_ends_is_the_answers(head: bytes, got: str) -> None:
+    (found,) = [result for result in judge_framing("GET /tokens", head) if result.check == "framing.persists"]
+    assert found.got == got
