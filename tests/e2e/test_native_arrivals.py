@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from cambist.codecs.contracts.abi import address_word
 from cambist.config import limits
@@ -14,10 +15,16 @@ from cambist.config.errors import ChainError
 from cambist.config.limits import NATIVE_PLACEHOLDER
 from cambist.crypto.addresses import to_checksum
 from cambist.engine.chain.deploy.deploy import create
-from support.bridge.bridged_stories import ACROSS, BridgedStory, a_bridged_story, a_swapped_story
+from support.bridge.bridged_stories import (
+    ACROSS,
+    BridgedStory,
+    a_bridged_story,
+    a_swapped_story,
+    far_place,
+)
 from support.bridge.two_chains import TwoChains
 from support.chain.delegating import delegate
-from support.chain.world import ONE
+from support.chain.world import ONE, USDC
 from support.contracts.rfq_stories import a_wallet_that_sells
 
 TO_ETH = {"destToken": NATIVE_PLACEHOLDER, "destDecimals": "18"}
@@ -116,7 +123,41 @@ async def test_a_contract_gets_the_wrapped_token_and_is_told_so(two: TwoChains, 
         assert (native, wrapped) == (0, int(record["output"]["executedAmount"]))
 
 
-async def test_the_record_of_a_delegated_account_names_what_arrived(two: TwoChains, tmp_path: Path) -> None:
+async def test_nothing_is_wrapped_for_a_contract_that_wants_the_wrapped_token(
+    two: TwoChains, tmp_path: Path
+) -> None:
+    async with a_swapped_story(two, tmp_path) as (story, _):
+        wallet, sent = await a_contract_there(story), await story.far.chain.nonce(story.world.relayer.address)
+        native = await story.quoted("across", "SELL", ONE // 2, **TO_ETH)
+        named = {"beneficiary": to_checksum(wallet)}
+        status, refused = await story.web.post(
+            "/v2/delta/orders/build", asked_to_build(story, native, **named)
+        )
+        assert (status, refused["errorType"]) == (400, "InvalidInput")
+        assert refused["details"].endswith("ask for a price of that token")
+        usdc = {"srcToken": to_checksum(story.world.usdc), "srcDecimals": "6"}
+        sliced = await story.quoted("across", "SELL", 1_000 * USDC, **usdc, **to_weth(story))
+        twap = {"orderType": "TWAPOrder", "interval": 60, "numSlices": 2, "totalSrcAmount": str(2_000 * USDC)}
+        whole = await story.quoted("across", "SELL", ONE // 2, **to_weth(story))
+        for route, more in ((sliced, twap), (whole, {})):
+            status, built = await story.web.post(
+                "/v2/delta/orders/build", asked_to_build(story, route, **named, **more)
+            )
+            assert status == 200, built
+            value = built["toSign"]["value"]
+            assert (value["beneficiary"], value["metadata"]) == (to_checksum(wallet), "0x")
+        placed = await story.sent(built)
+        record = await story.becomes(placed, "COMPLETED")
+        assert placed["output"]["token"] == record["output"]["token"] == to_checksum(story.far.weth)
+        assert await held(story, wallet) == (0, int(record["output"]["executedAmount"]))
+        assert await story.far.chain.nonce(story.world.relayer.address) == sent, (
+            "the venue has paid no gas there"
+        )
+
+
+async def test_the_record_of_a_delegated_account_names_what_arrived(
+    two: TwoChains, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """The spoke pool pays a delegated account as one without code, where it can read the delegation: not on
     the embedded chain, and not on each public one. An order for native tokens is refused for that reason.
     """
@@ -128,6 +169,14 @@ async def test_the_record_of_a_delegated_account_names_what_arrived(two: TwoChai
         status, refused = await story.web.post("/v2/delta/orders/build", asked_to_build(story, route))
         assert (status, refused["errorType"]) == (400, "InvalidInput")
         assert "expected an account without code on chain" in refused["details"]
+        wished = await story.quoted("across", "SELL", ONE // 2, **to_weth(story))
+        _, built = await story.web.post("/v2/delta/orders/build", asked_to_build(story, wished))
+        assert built["toSign"]["value"]["metadata"] != "0x", "what arrives is wrapped, if it has to be"
+        with monkeypatch.context() as without:
+            there: Any = story.web.app.chains
+            without.setitem(there, two.second, replace(far_place(story), arrivals=b""))
+            _, refused = await story.web.post("/v2/delta/orders/build", asked_to_build(story, route))
+        assert refused["details"].endswith("the venue quotes no price of that token")
         terms: dict[str, Any] = {"src_token": story.world.weth, "dest_token": story.world.weth}
         terms |= {"src_amount": ONE // 2, "dest_amount": ONE // 4, "expected_amount": 0}
         order = await story.an_order(ACROSS, **terms, bridge=story.way(ACROSS, "WETH"))

@@ -170,6 +170,11 @@ class BridgedStory(DeltaStory):
             "/v2/delta/orders/build", asked | {"deadline": await self.world.now_s() + 3_600}
         )
         assert status == 200, built
+        return await self.sent(built)
+
+    async def sent(self, built: dict[str, Any]) -> Record:
+        """Sign a built order as a wallet does, and submit it."""
+        owner = self.world.user
         signature = to_hex(to_compact64(*owner.sign(parse_hex(built["orderHash"], "orderHash"))))
         sent = {"chainId": self.two.first, "order": built["toSign"]["value"], "signature": signature}
         status, record = await self.web.post("/v2/delta/orders", sent | {"partner": "anon"})

@@ -144,6 +144,8 @@ class BuildTerms(Struct, frozen=True):
         handlers: handlers of the chain; None for any.
         arrivals: contract on the destination that swaps what a bridge delivers, 20 bytes; empty without one.
         salt: random bytes that make the terms of a swap on the destination unique, 32 bytes.
+        gets_wrapped: whether the beneficiary is a contract on the destination, to which bridges pay wrapped
+            native tokens: nothing has to be wrapped for it.
     """
 
     domain: DeltaDomain
@@ -157,6 +159,7 @@ class BuildTerms(Struct, frozen=True):
     handlers: AdmittedHandlers = None
     arrivals: bytes = b""
     salt: bytes = bytes(32)
+    gets_wrapped: bool = False
 
 
 class _BuildAmounts(Struct, frozen=True):
@@ -484,6 +487,8 @@ def _swap_there(
     )
     dest = parse_address(there.output.token.address, "route.destination.output.token")
     is_wrap = token == dest
+    if is_wrap and terms.gets_wrapped:
+        return None
     # The terms have one account and one least amount for the whole order: not for slices, and a swap's
     # purchase would need a price there that nobody has signed.
     if body.order_type is not BuildOrderType.ORDER or not (is_wrap or side is Side.SELL):

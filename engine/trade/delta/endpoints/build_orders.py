@@ -24,6 +24,7 @@ from .....config.errors import InvalidInput, RouteValidationFailed
 from .....config.limits import NATIVE_PLACEHOLDER
 from .....config.settings import Settings
 from .....crypto.addresses import parse_address, to_checksum
+from ....chain.delegation import is_delegation
 from ....host.server.routing import HttpCall, Reply
 from ...api.routes import Endpoint
 from ...quote.ask import FeeRules, with_partner
@@ -90,6 +91,7 @@ class DeltaOrders:
         served = delta_chain_at(self._chains, src.chain_id, "route.origin.input.token.chainId")
         there = self._chains.get(route.destination.input.token.chain_id)
         # Read before `built`, which is pure. `_shares` makes the checks of the body that the read needs.
+        gets_wrapped = there is not None and await in_time(_gets_wrapped(there, body, route))
         shares = 0
         if body.order_type is BuildOrderType.PRODUCTIVE_ORDER:
             shares = await in_time(_shares(served, body, route, side))
@@ -105,11 +107,9 @@ class DeltaOrders:
             handlers=handlers_of(served.settings),
             arrivals=b"" if there is None else there.arrivals,
             salt=self._random32(),
+            gets_wrapped=gets_wrapped,
         )
-        response = built(body, route, terms)
-        if there is not None and route.bridge is not None and _is_unwrapped(route):
-            await in_time(_check_unwrapped(there, body))
-        return response
+        return built(body, route, terms)
 
     async def _build(self, call: HttpCall) -> Reply:
         body = with_partner(decode_build_body(call.request.body), self._partner_of(call))
@@ -133,31 +133,34 @@ class DeltaOrders:
         return decode_route(bytes(body.route)), sides[at]
 
 
-def _is_unwrapped(route: Route) -> bool:
-    """Whether a route's bridge itself pays native tokens, without a swap on the destination."""
-    there = route.destination
-    return there.output.token == there.input.token and there.output.token.address == NATIVE_PLACEHOLDER
+async def _gets_wrapped(there: ServedChain, body: BuildBody, route: Route) -> bool:
+    """Whether a route's bridge pays wrapped native tokens, as the beneficiary is a contract.
 
-
-async def _check_unwrapped(there: ServedChain, body: BuildBody) -> None:
-    """Refuse an account that would get the wrapped token where the route says native tokens.
-
-    A delegated account (EIP-7702) is refused, too: bridges of different chains treat it differently.
+    A delegated account (EIP-7702) is neither account nor contract here: bridges of different chains treat it
+    differently. Its route to the native token is refused, and for the wrapped one what arrives is wrapped.
 
     Raises:
-        InvalidInput: the beneficiary has code on the destination.
+        InvalidInput: the route says native tokens, and the beneficiary has code on the destination.
         ChainError: no node answers.
     """
+    target = route.destination
+    if route.bridge is None or target.input.token.address != NATIVE_PLACEHOLDER:
+        return False
     named = body.owner if body.beneficiary is None else body.beneficiary
     beneficiary = parse_address(named, "owner" if body.beneficiary is None else "beneficiary")
-    if await there.chain.code(beneficiary):
+    code = await there.chain.code(beneficiary)
+    if code and target.output.token == target.input.token:
         wrapped = to_checksum(there.tokens.wrapped_native)
+        asks = (
+            "ask for a price of that token" if there.arrivals else "the venue quotes no price of that token"
+        )
         raise InvalidInput(
-            f"a contract gets the wrapped token, {wrapped}: ask for a price of that token",
+            f"a contract gets the wrapped token, {wrapped}: {asks}",
             field="beneficiary",
             expected=f"an account without code on chain {there.chain_id}, for native tokens",
             got=to_checksum(beneficiary),
         )
+    return bool(code) and not is_delegation(code)
 
 
 async def _shares(served: ServedChain, body: BuildBody, route: Route, quoted: Side) -> int:
