@@ -11,12 +11,13 @@ from cambist.codecs.transactions import Transaction, sign_transaction
 from cambist.crypto.addresses import to_checksum
 from cambist.crypto.secp256k1 import SigningKey
 from cambist.engine.chain.deploy.deploy import DeployedContracts, DeploymentPlan, create, deploy
-from cambist.engine.dev.embedded.embedded import EmbeddedChain
+from cambist.engine.chain.port import DevChain
 
 OWNER, RELAYER = SigningKey(b"\x0a" * 32), SigningKey(b"\x0b" * 32)
 _ONE = 10**18
 _GAS = 100_000
 _SIGNATURES = ", wrong_signatures = { per_s = 0.2, burst = 20 }"
+_NODE = 'node.urls = ["http://{node}"]\nnode.ws_urls = ["ws://{node}"]'
 _DEPOSIT = selector("deposit()")
 _SETTINGS = """
 state_dir = "."
@@ -33,6 +34,7 @@ executor = "{executor}"
 fee_vault = "{fee_vault}"
 wrapped_native = "{weth}"
 confirmations = {confirmations}
+{node}
 [keys.relayer]
 source = "env:RELAYER_KEY"
 [relayers.{chain_id}]
@@ -72,7 +74,7 @@ def now_s() -> int:
     return int(time.time())
 
 
-async def deployed(chain: EmbeddedChain, owners: int = OWNERS) -> Deployed:
+async def deployed(chain: DevChain, owners: int = OWNERS) -> Deployed:
     """Deploy contracts and tokens; give the first `owners` owners tokens to sell, and the allowance."""
     for key in (OWNER, RELAYER):
         await chain.set_balance(key.address, 1_000_000 * _ONE)
@@ -103,19 +105,20 @@ async def deployed(chain: EmbeddedChain, owners: int = OWNERS) -> Deployed:
     return found
 
 
-async def _signed(
-    chain: EmbeddedChain, key: SigningKey, nonce: int, to: bytes, data: bytes, wei: int
-) -> bytes:
+async def _signed(chain: DevChain, key: SigningKey, nonce: int, to: bytes, data: bytes, wei: int) -> bytes:
     fees = await chain.fees()
     price = 2 * fees.base_fee_wei + fees.tip_wei
     return sign_transaction(Transaction(CHAIN_ID, nonce, fees.tip_wei, price, _GAS, to, wei, data), key).raw
 
 
-def settings_text(world: Deployed, confirmations: int = 1, *, is_bounded: bool = False) -> str:
+def settings_text(
+    world: Deployed, confirmations: int = 1, *, is_bounded: bool = False, node: str = ""
+) -> str:
     """Return the text of the settings of a venue on the deployed contracts.
 
     Args:
         confirmations: number of blocks after which a block is final.
+        node: host and port of the chain's node; empty for a chain that is passed to the venue.
         is_bounded: whether wrong signatures are rate-limited, as by default; no other rate limit applies.
     """
     at = world.at
@@ -129,6 +132,7 @@ def settings_text(world: Deployed, confirmations: int = 1, *, is_bounded: bool =
         weth=to_checksum(world.weth),
         usdc=to_checksum(world.usdc),
         confirmations=confirmations,
+        node=_NODE.format(node=node) if node else "",
         signatures=_SIGNATURES if is_bounded else "",
     )
 

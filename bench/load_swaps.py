@@ -46,7 +46,7 @@ from cambist.config.settings import parse_settings
 from cambist.crypto.hexadecimal import to_hex
 from cambist.engine.chain.artifacts import known_errors
 from cambist.engine.chain.deploy.deploy import create
-from cambist.engine.chain.port import EthCall
+from cambist.engine.chain.port import DevChain, EthCall
 from cambist.engine.chain.transact import transact
 from cambist.engine.dev.embedded.embedded import EmbeddedChain
 from cambist.engine.host.process.clock import WallClock
@@ -72,7 +72,7 @@ _MORE = '\n[venue.agents.bench]\nurl = "http://127.0.0.1:{port}/agent"\n'
 _STEPS = (
     ("load_swaps.py:Agent", "the bench: agent"),
     ("load_swaps.py:_submit", "the bench: submission"),
-    ("load_swaps.py:_follow", "the bench: follower of events"),
+    ("load_swaps.py:follow", "the bench: follower of events"),
     ("order_desk.py:", "intake"),
     ("round_asking.py:", "auction: asking"),
     ("simulating.py:", "auction: simulation"),
@@ -159,7 +159,7 @@ async def swaps(count: int, samples: CpuSamples | None = None) -> Swaps:
                 began, cpu = time.perf_counter(), time.process_time()
                 with trio.fail_after(PATIENCE_S):
                     async with trio.open_nursery() as nursery:
-                        nursery.start_soon(_follow, app, done, count)
+                        nursery.start_soon(follow, app, done, count)
                         await submit_all(port, list(zip(hashes, bodies, strict=True)), sent)
                         taken_s = time.perf_counter() - began
                 seconds, cpu_s = time.perf_counter() - began, time.process_time() - cpu
@@ -176,13 +176,17 @@ async def swaps(count: int, samples: CpuSamples | None = None) -> Swaps:
 
 
 @asynccontextmanager
-async def opened(folder: Path, count: int) -> AsyncIterator[tuple[VenueApp, Deployed, int]]:
+async def opened(
+    folder: Path, count: int, chain: DevChain | None = None, node: str = ""
+) -> AsyncIterator[tuple[VenueApp, Deployed, int]]:
     """Open a venue and its agent, both listening: (application, deployed contracts, the venue's port).
 
     Args:
         count: number of orders to come; their owners receive funds for them.
+        chain: chain to deploy on; by default an embedded one.
+        node: host and port of the chain's node for the venue; empty if the venue uses `chain` itself.
     """
-    chain = EmbeddedChain(CHAIN_ID, now_s, {}, known_errors())
+    chain = EmbeddedChain(CHAIN_ID, now_s, {}, known_errors()) if chain is None else chain
     world = await deployed(chain, min(count, OWNERS))
     contract = await create(chain, OWNER, "DevAgent")
     stock = _MINT + address_word(contract) + uint_word(100 * COUNT * _GIVEN)
@@ -192,12 +196,16 @@ async def opened(folder: Path, count: int) -> AsyncIterator[tuple[VenueApp, Depl
     surface.plain("POST", "/agent/notify", lambda _: Reply(200, b"{}"))
     router.mount(surface)
     agents = listen(_HOST, 0)
-    text = settings_text(world) + _MORE.format(port=agents.getsockname()[1])
+    text = settings_text(world, node=node) + _MORE.format(port=agents.getsockname()[1])
     async with AsyncExitStack() as owned:
         settings = parse_settings(text, environ(), folder)
         app = await owned.enter_async_context(
             opened_venue(
-                settings, environ=environ(), folder=folder, clock=WallClock(), chains={CHAIN_ID: chain}
+                settings,
+                environ=environ(),
+                folder=folder,
+                clock=WallClock(),
+                chains={} if node else {CHAIN_ID: chain},
             )
         )
         nursery = await owned.enter_async_context(trio.open_nursery())
@@ -241,7 +249,8 @@ async def _submit(client: HttpClient, waiting: list[tuple[bytes, bytes]], sent: 
         assert response.status == 200, response.body
 
 
-async def _follow(app: VenueApp, done: dict[bytes, float], count: int) -> None:
+async def follow(app: VenueApp, done: dict[bytes, float], count: int) -> None:
+    """Note the time of each order's COMPLETED event by its hash, until `count` orders are there."""
     async for _, event in EventFollower(app.delta.orders._store, START):
         if event.status == "COMPLETED":
             done[event.order_hash] = time.perf_counter()

@@ -28,6 +28,7 @@ from bench import (
     load_intake,
     load_orders,
     load_quote,
+    load_remote,
     load_store,
     load_swaps,
     load_waiting,
@@ -70,6 +71,7 @@ LOADS = {
     "Durable orders": load_store,
     "Order intake": load_intake,
     "Orders that wait": load_waiting,
+    "A node far away": load_remote,
 }
 BOOKS = "Books"
 

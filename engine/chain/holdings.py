@@ -15,7 +15,7 @@ from msgspec import Struct
 from ...codecs.contracts.calldata import allowance, balance_of
 from ...config.errors import BlockGone
 from ...config.limits import CHAIN_TOKEN_GAS_MAX
-from .port import Chain, EthCall
+from .port import Chain, EthCall, Header
 
 _WORD_BYTES = 32
 
@@ -54,18 +54,18 @@ class Holdings(Struct, frozen=True):
 
 
 async def holdings(
-    chain: Chain, questions: Sequence[HoldingQuestion], block_hash: bytes | None = None
+    chain: Chain, questions: Sequence[HoldingQuestion], at: Header | bytes | None = None
 ) -> Holdings:
     """Read the balances and allowances that the questions name, all at one block.
 
     Args:
-        block_hash: the block to read at; None for the latest.
+        at: header or hash of the block to read at; None for the latest.
 
     Raises:
         NodeUnavailable: no node answers.
         BlockGone: the chain does not have that block (any more).
     """
-    header = await chain.block(block_hash)
+    header = at if isinstance(at, Header) else await chain.block(at)
     if header is None:
         raise BlockGone("the block to read holdings at is not in the chain")
     calls = [

@@ -188,6 +188,13 @@ class Chain(Protocol):
         """Read a transaction's receipt; None if the transaction is in no block of the chain (any more)."""
         ...
 
+    async def receipts(self, tx_hashes: Sequence[bytes]) -> list[Receipt | None]:
+        """Read the receipts of several transactions at once, None for a transaction without one.
+
+        A receipt may be of a block that has left the chain: the caller compares its block's hash.
+        """
+        ...
+
     async def knows(self, tx_hash: bytes) -> bool:
         """Whether the chain knows a transaction, i.e. it waits to be mined or is mined."""
         ...
@@ -210,6 +217,13 @@ class Chain(Protocol):
 
     async def block(self, at: At = None) -> Header | None:
         """Read a block's header; None if the chain has no such block."""
+        ...
+
+    async def recent_block(self, age_s: float) -> Header:
+        """Return the header of a block that was the latest at most `age_s` seconds ago.
+
+        Without such a block at hand, the latest is read.
+        """
         ...
 
     async def upcoming(self) -> Upcoming:

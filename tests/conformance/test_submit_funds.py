@@ -220,7 +220,7 @@ class Away:
         raise self._error
 
 
-@pytest.mark.parametrize("name", ["block", "call_many", "code"])
+@pytest.mark.parametrize("name", ["recent_block", "call_many", "code"])
 @pytest.mark.parametrize("error", [NodeUnavailable("gone"), None], ids=["fails", "is silent"])
 async def test_nothing_is_taken_in_unchecked(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str, error: ChainError | None
@@ -233,6 +233,48 @@ async def test_nothing_is_taken_in_unchecked(
         assert refusal[:2] == (503, "ServiceUnavailable")
         assert "the chain does not answer" in refusal[2]
         assert len(front.live) == 0
+
+
+class Remembering:
+    """A chain whose recent block stays the first that was asked for."""
+
+    def __init__(self, chain: Any) -> None:
+        self._chain = chain
+        self._recent: Any = None
+        self.latest = 0  # reads of the latest block
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._chain, name)
+
+    async def recent_block(self, age_s: float) -> Any:
+        if self._recent is None:
+            self._recent = await self._chain.recent_block(age_s)
+        return self._recent
+
+    async def block(self, at: Any = None) -> Any:
+        self.latest += at is None
+        return await self._chain.block(at)
+
+
+async def test_an_order_is_taken_by_a_recent_block_and_refused_by_the_latest(tmp_path: Path) -> None:
+    chains: list[Remembering] = []
+
+    def chain_of(chain: Any) -> Remembering:
+        chains.append(Remembering(chain))
+        return chains[-1]
+
+    async with an_order_front(tmp_path, chain=chain_of) as front:
+        world, chain = front.world, chains[-1]
+        await front.submitted(await front.a_sale())
+        await world.approve(world.user, world.weth, world.at.delta, 0)
+        looked = chain.latest
+        await front.submitted(await front.a_sale())
+        assert chain.latest == looked, "a node that is far away is asked once"
+        poor = await front.a_sale(owner=world.taker.address, beneficiary=world.taker.address)
+        assert (await front.fault(poor, world.taker))[0] == 400
+        assert chain.latest > looked
+        await world.give(world.taker, world.weth, ONE, world.at.delta)
+        await front.submitted(poor, world.taker)
 
 
 class Silenced:

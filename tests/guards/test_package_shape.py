@@ -35,7 +35,7 @@ MAY_DO_IO: frozenset[str] = frozenset(
         "engine/chain/index/indexer.py",
         "engine/chain/nodes/json_rpc.py",
         "engine/chain/pulse.py",
-        "engine/chain/index/reading.py",
+        "engine/chain/together.py",
         "engine/chain/relay/relayer.py",
         "engine/chain/nodes/rpc.py",
         "engine/chain/transact.py",

@@ -104,3 +104,13 @@ async def test_a_head_that_a_reorganisation_takes_away_is_no_lie() -> None:
         node.replies["eth_getBlockByHash"] = gone
         assert await chain.block() == node.header(9)
         assert chain.statistics().nodes[0].failures == 0
+
+
+async def test_a_recent_head_is_at_hand_without_a_request_until_it_is_too_old() -> None:
+    async with one_node() as (node, chain):
+        assert await chain.recent_block(60) == node.header(10)
+        node.height = 11
+        node.asked.clear()
+        assert await chain.recent_block(60) == node.header(10)
+        assert node.asked == []
+        assert await chain.recent_block(-1) == await chain.recent_block(60) == node.header(11)

@@ -498,6 +498,22 @@ async def test_a_receipt_counts_only_on_the_chain() -> None:
             await chain.receipt(b"\3" * 32)
 
 
+async def test_receipts_are_read_together_and_may_be_of_a_block_that_is_gone() -> None:
+    async with one_node() as (node, chain):
+        gone = receipt(node, 7, branch=1)
+        node.replies["eth_getTransactionReceipt"] = lambda key: gone if key == hexed(TX_HASH) else None
+        await chain.block()
+        node.batches.clear()
+        found, missing = await chain.receipts([TX_HASH, b"\3" * 32])
+        assert found is not None
+        assert (found.block_hash, missing) == (block_hash(7, 1), None)
+        assert node.batches == [2]
+        assert await chain.receipts([]) == []
+        node.replies["eth_getTransactionReceipt"] = lambda _: gone
+        with pytest.raises(ChainError, match="the receipt of"):
+            await chain.receipts([TX_HASH, b"\3" * 32])
+
+
 # --- The time of the next block -------------------------------------------------------------------------
 
 
@@ -533,6 +549,10 @@ async def test_a_pending_block_is_believed_where_it_makes_sense_and_is_no_fault_
         assert (upcoming.head.number, upcoming.made_s) == (10, made_s)
         assert upcoming.time_s == (100 if made_s is None else made_s)
         assert chain.statistics().nodes[0].failures == 0
+        node.asked.clear()
+        node.batches.clear()
+        await chain.upcoming()
+        assert (node.asked, node.batches) == (["eth_getBlockByNumber"] * 2, [2]), "in one request"
 
 
 @pytest.mark.parametrize(

@@ -17,22 +17,18 @@ no logs, and refuses the block.
 Source: ARCHITECTURE.md, "Indexer".
 """
 
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Sequence
 from functools import partial
 from itertools import pairwise
-from typing import TypeVar
 
-import trio
 from msgspec import Struct
 
-from ....config.errors import BlockGone, ChainError, LogsRefused, NodeContradiction, NodeFault
+from ....config.errors import BlockGone, LogsRefused, NodeContradiction, NodeFault
 from ....config.limits import INDEX_QUESTIONS_MAX, INDEX_STEP_ROWS_MAX
 from ..port import Chain, Header, Log, LogFilter
+from ..together import all_of
 from .ring import NOTHING_READ, Mark
 from .watch import Watch, WatchedAccount
-
-A = TypeVar("A")
-T = TypeVar("T")
 
 
 class Reading(Struct, frozen=True):
@@ -87,19 +83,22 @@ async def read_blocks(
     Raises:
         ChainError: an answer is missing or wrong; NodeContradiction says how.
     """
-    headers = await _all(partial(header_at, chain), range(after.number + 1, min(last + 1, head.number)))
+    headers = await all_of(
+        partial(header_at, chain), range(after.number + 1, min(last + 1, head.number)), INDEX_QUESTIONS_MAX
+    )
     if last == head.number:
         headers.append(head)  # read again by its height, it could be a block of another branch
     marks = [after, *(Mark(header.number, header.hash) for header in headers)]
     for before, header in zip(marks, headers, strict=False):
         _check_parent(before, header)
     # The logs are read by these hashes: the node then refuses a block that has left the chain since.
-    found = await _all(partial(_logs_of, chain, contracts), marks[1:])
+    found = await all_of(partial(_logs_of, chain, contracts), marks[1:], INDEX_QUESTIONS_MAX)
     await _check_receipts(chain, contracts, [log for logs in found for log in logs])
     return Reading(
         tuple(marks[1:]),
         tuple(log for logs in found for log in logs),
         {header.number: header.time_s for header in headers},
+        # Last: an account that is followed while the logs are read is among those that are looked for.
         await read_touched(chain, watch, marks[1:]),
     )
 
@@ -115,7 +114,7 @@ async def read_touched(chain: Chain, watch: Watch, blocks: Sequence[Mark]) -> fr
     async def touched(block: Mark) -> frozenset[WatchedAccount]:
         return watch.touched(await _logs_of(chain, moves, block)) if moves else frozenset()
 
-    return frozenset().union(*await _all(touched, blocks))
+    return frozenset().union(*await all_of(touched, blocks, INDEX_QUESTIONS_MAX))
 
 
 async def read_range(chain: Chain, contracts: LogFilter, after: Mark, last: int) -> Reading:
@@ -149,7 +148,7 @@ async def read_range(chain: Chain, contracts: LogFilter, after: Mark, last: int)
     numbers = sorted({log.block_number for log in found})
     if numbers and not first <= numbers[0] <= numbers[-1] <= last:
         raise NodeContradiction(NodeFault.FOREIGN_LOG, f"a log is not of blocks {first} to {last}")
-    headers = await _all(partial(header_at, chain), numbers)
+    headers = await all_of(partial(header_at, chain), numbers, INDEX_QUESTIONS_MAX)
     by_number = {header.number: header for header in headers}
     for log in found:
         _check_log(log, contracts, Mark(log.block_number, by_number[log.block_number].hash))
@@ -192,9 +191,9 @@ async def _check_receipts(chain: Chain, wanted: LogFilter, logs: Sequence[Log]) 
     for log in logs:
         by_transaction.setdefault(log.tx_hash, []).append(log)
 
-    async def check(entry: tuple[bytes, list[Log]]) -> None:
-        tx_hash, there = entry
-        receipt = await chain.receipt(tx_hash)
+    # The blocks of the logs are known: a receipt of another block is found by its hash.
+    receipts = await chain.receipts(list(by_transaction))
+    for (tx_hash, there), receipt in zip(by_transaction.items(), receipts, strict=True):
         if receipt is None or receipt.block_hash != there[0].block_hash:
             raise NodeContradiction(
                 NodeFault.NO_RECEIPT, f"transaction 0x{tx_hash.hex()} has logs and no receipt of that block"
@@ -203,8 +202,6 @@ async def _check_receipts(chain: Chain, wanted: LogFilter, logs: Sequence[Log]) 
             raise NodeContradiction(
                 NodeFault.LOGS_MISSING, f"transaction 0x{tx_hash.hex()} has other logs in its receipt"
             )
-
-    await _all(check, list(by_transaction.items()))
 
 
 def _check_parent(before: Mark, header: Header) -> None:
@@ -229,28 +226,3 @@ def _check_order(logs: Sequence[Log]) -> None:
             raise NodeContradiction(
                 NodeFault.FOREIGN_LOG, f"log {after.log_index} of block {after.block_number} is out of order"
             )
-
-
-async def _all(ask: Callable[[A], Awaitable[T]], about: Sequence[A]) -> list[T]:
-    """Call `ask` for each element, at most INDEX_QUESTIONS_MAX at a time; return the results in order.
-
-    The first ChainError cancels all calls and is raised.
-    """
-    answers: dict[int, T] = {}
-    errors: list[ChainError] = []
-    numbered = iter(enumerate(about))
-
-    async def work(scope: trio.CancelScope) -> None:
-        for number, element in numbered:
-            try:
-                answers[number] = await ask(element)
-            except ChainError as error:
-                errors.append(error)
-                scope.cancel()
-
-    async with trio.open_nursery() as nursery:
-        for _ in range(min(len(about), INDEX_QUESTIONS_MAX)):
-            nursery.start_soon(work, nursery.cancel_scope)
-    if errors:
-        raise errors[0]
-    return [answers[number] for number in range(len(about))]

@@ -68,7 +68,7 @@ from .rpc_wording import (
 
 T = TypeVar("T")
 
-_CONNECTIONS_MAX = 16  # to each node
+_CONNECTIONS_MAX = 32  # to each node
 _TIP_PERCENTILE = 50
 
 
@@ -103,6 +103,7 @@ class RpcChain:
         self._height = 0
         self._height_at = -math.inf
         self._head = b""  # hash of the last head that was also read by its hash
+        self._recent: Header | None = None  # the last accepted head, at `_height_at`
         self._doubted: dict[str, tuple[float, int]] = {}  # node -> (since, height of the others)
         self._cross_checks = 0
         self._timeless: set[str] = set()  # nodes that execute calls at no other time than the block's
@@ -250,15 +251,17 @@ class RpcChain:
         """Read a transaction's receipt; None if the transaction is not mined. See `Chain.receipt`."""
 
         async def converse(talk: Talk) -> Receipt | None:
-            receipt = values.read_receipt(await talk.result("eth_getTransactionReceipt", to_hex(tx_hash)))
+            (receipt,) = await _receipts(talk, [tx_hash])
             if receipt is None:
                 return None
-            if receipt.tx_hash != tx_hash:
-                raise ChainError(f"the receipt of {to_hex(receipt.tx_hash)} for {to_hex(tx_hash)}")
             block = await _block_at(talk, receipt.block_number)
             return receipt if block is not None and block.header.hash == receipt.block_hash else None
 
         return await self._nodes.ask(converse)
+
+    async def receipts(self, tx_hashes: Sequence[bytes]) -> list[Receipt | None]:
+        """Read the receipts of several transactions in one batch. See `Chain.receipts`."""
+        return await self._nodes.ask(lambda talk: _receipts(talk, tx_hashes)) if tx_hashes else []
 
     async def knows(self, tx_hash: bytes) -> bool:
         """Whether a node knows a transaction, i.e. it waits to be mined or is mined. See `Chain.knows`."""
@@ -323,6 +326,20 @@ class RpcChain:
         except BlockGone:
             return None
 
+    async def recent_block(self, age_s: float) -> Header:
+        """Return the last accepted head if it is that young, else read the latest block.
+
+        See `Chain.recent_block`.
+        """
+        found = self._recent
+        if found is not None and trio.current_time() - self._height_at <= age_s:
+            await trio.lowlevel.checkpoint()
+            return found
+        return await self._nodes.ask(self._latest_header)
+
+    async def _latest_header(self, talk: Talk) -> Header:
+        return (await self._latest(talk)).header
+
     async def upcoming(self) -> Upcoming:
         """Read the latest block, and the next block's timestamp. See `Chain.upcoming`.
 
@@ -330,12 +347,12 @@ class RpcChain:
         """
 
         async def converse(talk: Talk) -> Upcoming:
-            head = (await self._latest(talk)).header
             if talk.name in self._timeless:
-                return Upcoming(head, None)
-            (outcome,) = await talk.outcomes([("eth_getBlockByNumber", ["pending", False])])
+                return Upcoming(await self._latest_header(talk), None)
+            block, (pending,) = await self._latest_with(talk, ("eth_getBlockByNumber", ["pending", False]))
+            head = block.header
             return Upcoming(
-                head, None if isinstance(outcome, RpcError) else values.read_pending_time(outcome, head)
+                head, None if isinstance(pending, RpcError) else values.read_pending_time(pending, head)
             )
 
         return await self._nodes.ask(converse)
@@ -451,7 +468,14 @@ class RpcChain:
             pause_s = min(max(2 * pause_s, NODE_LOOK_S), self._settings.poll_s)
 
     async def _latest(self, talk: Talk) -> values.FullHeader:
+        """Read a node's latest block, as `_latest_with` does."""
+        return (await self._latest_with(talk))[0]
+
+    async def _latest_with(self, talk: Talk, *more: RpcCall) -> tuple[values.FullHeader, list[RpcOutcome]]:
         """Read a node's latest block; check that it is readable by hash and near the last accepted head.
+
+        Args:
+            more: calls in the same request as that for the latest block; their outcomes are returned, too.
 
         The node is asked for its latest block, then for the block with that hash. Since a re-organisation may
         remove the block between the two requests, the pair of requests is tried twice.
@@ -461,7 +485,8 @@ class RpcChain:
         """
         missed = b""
         for _ in range(2):
-            block = values.read_block(await talk.result("eth_getBlockByNumber", "latest", False))  # noqa: FBT003
+            first, *others = await talk.outcomes([("eth_getBlockByNumber", ["latest", False]), *more])
+            block = values.read_block(result_of(first, "eth_getBlockByNumber"))
             if block is None:
                 raise ChainError("has no latest block")
             header = block.header
@@ -480,7 +505,8 @@ class RpcChain:
                     missed = header.hash
                     continue
             self._head, self._height, self._height_at = header.hash, header.number, now
-            return block
+            self._recent = header
+            return block, others
         raise ChainError(f"names {to_hex(missed)} as its latest block, and does not have it")
 
     async def _confirm(self, talk: Talk, number: int, ahead: int) -> None:
@@ -534,6 +560,15 @@ async def _block_at(talk: Talk, at: bytes | int) -> values.FullHeader | None:
     if block is not None and at not in (block.header.number, block.header.hash):
         raise ChainError(f"{method}: block {block.header.number} {to_hex(block.header.hash)} for {named}")
     return block
+
+
+async def _receipts(talk: Talk, tx_hashes: Sequence[bytes]) -> list[Receipt | None]:
+    outcomes = await talk.outcomes([("eth_getTransactionReceipt", [to_hex(key)]) for key in tx_hashes])
+    found = [values.read_receipt(result_of(one, "eth_getTransactionReceipt")) for one in outcomes]
+    for receipt, tx_hash in zip(found, tx_hashes, strict=True):
+        if receipt is not None and receipt.tx_hash != tx_hash:
+            raise ChainError(f"the receipt of {to_hex(receipt.tx_hash)} for {to_hex(tx_hash)}")
+    return found
 
 
 async def _knows(talk: Talk, tx_hash: bytes) -> bool:

@@ -58,6 +58,7 @@ class Facts(Struct, frozen=True):
             of this chain.
         on_chain: hashes of blocks that are still part of this chain; the candidates are the blocks of
             transactions stored as mined, and the blocks of `TakenNonce`.
+        is_one_branch: whether the head was still the chain's after all else was read.
     """
 
     head: Header
@@ -66,6 +67,7 @@ class Facts(Struct, frozen=True):
     fees: GasFees
     receipts: Mapping[bytes, Receipt]
     on_chain: frozenset[bytes]
+    is_one_branch: bool = True
 
 
 class TakenNonce(Struct, frozen=True):

@@ -15,7 +15,9 @@ another engine (fencing), and accepts only one first transaction of a nonce. Any
 Source: ARCHITECTURE.md, "Relayer", "Several engines".
 """
 
-from collections.abc import Callable, Sequence
+from collections import OrderedDict
+from collections.abc import Callable, Iterable, Sequence
+from functools import partial
 from typing import Any
 from weakref import WeakValueDictionary
 
@@ -29,15 +31,27 @@ from ....codecs.transactions import Transaction, decode_transaction, sign_transa
 from ....config.errors import (
     BlockGone,
     ChainError,
-    NodeUnavailable,
     PolicyError,
     RefusalKind,
     Reverted,
     StoreUnavailable,
     TransactionRefused,
 )
-from ....config.limits import RELAY_DATA_BYTES_MAX, RELAY_IN_FLIGHT_MAX, RELAY_REASON_CHARS_MAX
-from ....config.timeouts import RELAY_LOOK_S, RELAY_NODE_S, RELAY_PAUSE_S, RELAY_PAUSE_S_MAX, RELAY_REASON_S
+from ....config.limits import (
+    RELAY_DATA_BYTES_MAX,
+    RELAY_IN_FLIGHT_MAX,
+    RELAY_QUESTIONS_MAX,
+    RELAY_REASON_CHARS_MAX,
+    RELAY_RECEIPTS_KEPT_MAX,
+)
+from ....config.timeouts import (
+    RELAY_HEAD_S,
+    RELAY_LOOK_S,
+    RELAY_NODE_S,
+    RELAY_PAUSE_S,
+    RELAY_PAUSE_S_MAX,
+    RELAY_REASON_S,
+)
 from ....crypto.custody.transaction_policy import PolicedRelayKey
 from ....crypto.keccak import keccak256
 from ...store.leases import FencedOff, Leases
@@ -63,7 +77,8 @@ from ...store.rows import (
 from ...store.store import Store
 from ...store.tables import CHAIN_INTENT, CHAIN_TX
 from ...store.units import Change, Done, Duplicate, Fence, Fenced, New, Unit, new, row_of
-from ..port import Chain, EthCall, Header, Receipt
+from ..port import Chain, EthCall, GasFees, Header, Receipt
+from ..together import all_of, both
 from .relay_acts import Seen, Send, Sign, Write, forbidden, revived, seen, signed
 from .relay_plan import RelayPlan, is_due, plan, remember
 from .relay_state import (
@@ -196,6 +211,7 @@ class Relayer:
         self._holds = False
         self._away = ""
         self._barred: set[str] = set()  # transactions that the last pass could not replace
+        self._seen: OrderedDict[bytes, Receipt] = OrderedDict()  # receipts of mined transactions, the last
 
     @property
     def address(self) -> bytes:
@@ -287,13 +303,21 @@ class Relayer:
             if found is None:
                 raise KeyError(effect_key)
             if found.is_final or (found.state in _MINED and not final):
-                receipt = await self._chain.receipt(found.tx_hash) if found.tx_hash else None
+                receipt = await self._receipt(found.tx_hash) if found.tx_hash else None
                 # Mined by the row, but without a receipt: a re-organisation undid the block since. Wait on.
                 if found.is_final or receipt is not None:
                     return replace(found, receipt=receipt)
             # At most for a time: if another engine relays, its writes set no event in this process.
             with trio.move_on_after(RELAY_LOOK_S):
                 await event.wait()
+
+    async def _receipt(self, tx_hash: bytes) -> Receipt | None:
+        """Return the receipt that a pass of this process has read, else read it.
+
+        The pass that finds a block undone forgets its receipts; until then the row says mined as well.
+        """
+        found = self._seen.get(tx_hash)
+        return await self._chain.receipt(tx_hash) if found is None else found
 
     def statistics(self) -> RelayerStatistics:
         """Return the relayer's counters, and its state as of the last pass over store and chain."""
@@ -322,7 +346,7 @@ class Relayer:
             self._holds = fence is not None
             if fence is None:
                 # Another engine may broadcast meanwhile: this memory would be out of date at the next lease.
-                self._memory = RelayMemory()
+                self._forget()
                 with trio.move_on_after(RELAY_LOOK_S):
                     await changed.wait()
                 continue
@@ -333,7 +357,7 @@ class Relayer:
                 is_idle = await self._look(fence)
             except FencedOff:
                 # The lease has ended: as above.
-                self._memory = RelayMemory()
+                self._forget()
                 await trio.sleep(RELAY_PAUSE_S)
             except (ChainError, StoreUnavailable, trio.TooSlowError) as error:
                 self._lose(str(error) or "no answer in time")
@@ -343,6 +367,10 @@ class Relayer:
                 self._away = ""
                 pause_s = RELAY_PAUSE_S
                 await self._rest(is_idle=is_idle)
+
+    def _forget(self) -> None:
+        self._memory = RelayMemory()
+        self._seen.clear()
 
     def _lose(self, why: str) -> None:
         if self._away != why:
@@ -385,27 +413,37 @@ class Relayer:
         if not transactions and not waits:
             self._plan = _IDLE
             return True
+        open_rows = [row_of(CHAIN_TX, row) for row in transactions]
         with trio.fail_after(RELAY_NODE_S):
-            head, nonce = await self._head()
-        slots = await self._slots(nonce, transactions, intents)
+            head = await self._chain.recent_block(RELAY_HEAD_S)  # `wait_head` may have read it a moment ago
+            self._head_hash = head.hash
+            # Of all, before the nonce tells which are mined: the answers come in one round trip.
+            receipts, (nonce, fees) = await both(
+                lambda: self._receipts([tx for tx in open_rows if tx.status is not TxStatus.MINED]),
+                lambda: self._account(head),
+            )
+        slots = await self._slots(nonce, open_rows, intents)
         with trio.fail_after(RELAY_NODE_S):
-            facts = await self._facts(head, nonce, slots)
+            facts = await self._facts(head, nonce, fees, slots, receipts)
         now_ms = self._now_ms()
         # Before the plan, which reads in the memory for how long a transaction waits or a nonce is taken.
         remember(self._memory, slots, facts, now_ms)
         waiting = [row_of(CHAIN_INTENT, row) for row in waits]
         self._plan = plan(slots, waiting, facts, self._memory, self._policy, now_ms)
-        await self._do(self._plan, head, fence)
+        await self._do(self._plan, facts, fence)
         return False
 
-    async def _head(self) -> tuple[Header, int]:
-        head = await self._chain.block()
-        if head is None:
-            raise NodeUnavailable("the node has no latest block")
-        self._head_hash = head.hash
-        return head, await self._chain.nonce(self._key.address, head.hash)
+    async def _account(self, head: Header) -> tuple[int, GasFees]:
+        """Read the account's nonce at a block, its balance, and the present fees."""
+        chain, address = self._chain, self._key.address
+        fees, (nonce, self._balance_wei) = await both(
+            chain.fees, lambda: both(lambda: chain.nonce(address, head.hash), lambda: chain.balance(address))
+        )
+        return nonce, fees
 
-    async def _slots(self, nonce: int, transactions: _Rows, intents: _Rows) -> dict[int, NonceSlot]:
+    async def _slots(
+        self, nonce: int, transactions: Sequence[ChainTx], intents: _Rows
+    ) -> dict[int, NonceSlot]:
         """Group by nonce the open transactions, and the final ones that a re-organisation undid.
 
         Args:
@@ -422,38 +460,67 @@ class Relayer:
             (more,) = await self._store.read(among(CHAIN_INTENT, "effect_key", keys))
             intents = [*intents, *more]
         return slots_of(
-            [*(row_of(CHAIN_TX, row) for row in transactions), *undone],
+            [*transactions, *undone],
             [row_of(CHAIN_INTENT, row) for row in intents],
         )
 
-    async def _facts(self, head: Header, nonce: int, slots: dict[int, NonceSlot]) -> Facts:
-        chain = self._chain
-        blocks = _Blocks(chain, head)
-        fees = await chain.fees()
-        self._balance_wei = await chain.balance(self._key.address)
-        on_chain: set[bytes] = set()
-        receipts: dict[bytes, Receipt] = {}
-        for taken in self._memory.taken.values():
-            if await blocks.has(taken.block.number, taken.block.hash):
-                on_chain.add(taken.block.hash)
-        for slot in slots.values():
-            mined = slot.mined
-            if mined is not None and await blocks.has(mined.block_number, mined.block_hash):
-                on_chain.add(mined.block_hash or b"")
-                continue
-            if slot.nonce >= nonce:
-                continue  # not mined at the head
-            # A receipt counts only in a block of the head's branch: a node may have switched branches since
-            # the head was read.
-            for tx in reversed(slot.transactions):
-                receipt = await chain.receipt(tx.tx_hash)
-                if receipt is not None and await blocks.has(receipt.block_number, receipt.block_hash):
-                    receipts[tx.tx_hash] = receipt
-                    break
-        return Facts(head, nonce, self._balance_wei, fees, receipts, frozenset(on_chain))
+    async def _facts(
+        self,
+        head: Header,
+        nonce: int,
+        fees: GasFees,
+        slots: dict[int, NonceSlot],
+        receipts: dict[bytes, Receipt],
+    ) -> Facts:
+        """Read the blocks that the facts depend on; the node is asked at once what it can be.
 
-    async def _do(self, todo: RelayPlan, head: Header, fence: Fence) -> None:
-        """Execute a plan: store mined and newly signed transactions in one write, then broadcast."""
+        Args:
+            receipts: transaction hash -> receipt, of the open transactions that are not stored as mined.
+        """
+        blocks = _Blocks(self._chain, head)
+        taken = [taken.block for taken in self._memory.taken.values()]
+        # Below the account's nonce at the head, so that a transaction of the nonce is mined there.
+        used = [slot for slot in slots.values() if slot.nonce < nonce]
+        kept = {slot.nonce: tx for slot in slots.values() if (tx := slot.mined) is not None}
+        found = {tx.tx_hash for slot in used for tx in slot.transactions} & receipts.keys()
+        heights = {block.number for block in taken} | {tx.block_number for tx in kept.values()}
+        # A receipt counts only in a block of the head's branch: a node may have switched branches since the
+        # head was read. The head is read again beside these blocks, and after the receipts: a node that shows
+        # the head and these blocks has shown one branch.
+        _, is_same = await both(
+            lambda: blocks.read(heights | {receipts[key].block_number for key in found}),
+            lambda: self._is_head(head),
+        )
+        undone = [slot for slot in used if slot.nonce in kept and not blocks.has_mined(kept[slot.nonce])]
+        if undone:  # mined again, if at all
+            again = await self._receipts([tx for slot in undone for tx in slot.transactions])
+            await blocks.read({receipt.block_number for receipt in again.values()})
+            receipts, found, is_same = receipts | again, found | again.keys(), await self._is_head(head)
+        return Facts(
+            head,
+            nonce,
+            self._balance_wei,
+            fees,
+            {
+                key: receipts[key]
+                for key in found
+                if blocks.has(receipts[key].block_number, receipts[key].block_hash)
+            },
+            frozenset(block.hash for block in taken if blocks.has(block.number, block.hash))
+            | frozenset(tx.block_hash or b"" for tx in kept.values() if blocks.has_mined(tx)),
+            is_one_branch=is_same,
+        )
+
+    async def _receipts(self, transactions: Sequence[ChainTx]) -> dict[bytes, Receipt]:
+        found = await self._chain.receipts([tx.tx_hash for tx in transactions])
+        return {receipt.tx_hash: receipt for receipt in found if receipt is not None}
+
+    async def _is_head(self, head: Header) -> bool:
+        again = await self._chain.block(head.number)
+        return again is not None and again.hash == head.hash
+
+    async def _changes(self, todo: RelayPlan) -> tuple[list[Write], list[ChainTx]]:
+        """Return what a plan stores, and the transactions that it broadcasts, by nonce; sign new ones."""
         writes: list[Write] = []
         sends: list[ChainTx] = []
         before, self._barred = self._barred, set()
@@ -464,6 +531,7 @@ class Relayer:
                 case Seen():
                     reason = None if action.receipt.succeeded else await self._reason(action)
                     writes.append(seen(action, reason, self._now_ms()))
+                    self._remember(action.receipt)
                 case Send():
                     sends.append(action.transaction)
                 case Sign():
@@ -472,27 +540,35 @@ class Relayer:
                     sends += rows
         for detail in self._barred - before:
             _log.warning("a transaction waits", chain_id=self._chain.chain_id, detail=detail)
+        return writes, sorted(sends, key=lambda tx: tx.nonce)
+
+    def _remember(self, receipt: Receipt) -> None:
+        self._seen[receipt.tx_hash] = receipt
+        if len(self._seen) > RELAY_RECEIPTS_KEPT_MAX:
+            self._seen.popitem(last=False)
+
+    async def _do(self, todo: RelayPlan, facts: Facts, fence: Fence) -> None:
+        """Execute a plan: store mined and newly signed transactions in one write, then broadcast."""
+        writes, sends = await self._changes(todo)
         # These two end an intent for good: all facts behind them have to be of one branch of the chain.
-        if any(write.what in ("settled", "taken") for write in writes):
-            await self._check_head(head)
+        if not facts.is_one_branch and any(write.what in ("settled", "taken") for write in writes):
+            raise BlockGone("the chain was re-organised during the look")
+        if any(write.what == "reorganised" for write in writes):
+            self._seen.clear()
         # Stored before broadcast: after a crash in between, the next pass finds the bytes and sends them. In
         # the other order a transaction could be mined that no row knows, and its call be signed once more.
         await self._keep(writes, fence)
         with trio.fail_after(RELAY_NODE_S):
-            for tx in sorted(sends, key=lambda tx: tx.nonce):  # no gap before a nonce, at any node
-                # The lease may end while a node answers; its next holder may have replaced these since.
-                if self._leases.fence(self._shard) != fence:
-                    raise FencedOff
-                await self._hand_in(tx)
+            # At once, for a node may be far. One that overtakes another leaves a gap for a moment: nodes keep
+            # it until the gap is closed, or refuse it as too high, and the next pass sends it again.
+            faults = await all_of(partial(self._hand_in, fence=fence), sends, RELAY_QUESTIONS_MAX)
+        if self._leases.fence(self._shard) != fence:
+            raise FencedOff
+        for fault in faults:
+            if fault is not None:
+                raise fault
         if any(write.what in ("failed", "taken", "reorganised") for write in writes):
             self._wake.set()  # a nonce may be free, or a broadcast due
-
-    async def _check_head(self, head: Header) -> None:
-        """Raise BlockGone if a re-organisation replaced the head since it was read."""
-        with trio.fail_after(RELAY_NODE_S):
-            again = await self._chain.block(head.number)
-        if again is None or again.hash != head.hash:
-            raise BlockGone("the chain was re-organised during the look")
 
     def _signed(self, action: Sign) -> tuple[list[Write], list[ChainTx]]:
         """Sign a transaction; return (changes to store, the transaction), each empty or of length 1.
@@ -568,7 +644,11 @@ class Relayer:
             if event is not None:
                 event.set()
 
-    async def _hand_in(self, tx: ChainTx) -> None:
+    async def _hand_in(self, tx: ChainTx, fence: Fence) -> ChainError | None:
+        """Broadcast a transaction; return the error if the node may or may not have it."""
+        # The lease may end while a node answers; its next holder may have replaced this one since.
+        if self._leases.fence(self._shard) != fence:
+            return None
         memory, now_ms = self._memory, self._now_ms()
         # Noted before the answer: if the answer is late, the node may have the transaction all the same.
         memory.handed_ms[tx.tx_hash] = now_ms
@@ -584,13 +664,14 @@ class Relayer:
                 _log.warning("transaction refused", tx=tx.tx_hash.hex(), nonce=tx.nonce, detail=str(error))
                 if error.kind is not RefusalKind.FUNDS:
                     self._wake.set()
-            return
-        except ChainError:
-            # The node may or may not have the transaction: the next pass sends it again, which is harmless.
+            return None
+        except ChainError as error:
+            # The next pass sends it again, which is harmless.
             memory.handed_ms.pop(tx.tx_hash, None)
-            raise
+            return error
         memory.refused.pop(tx.tx_hash, None)
         self._counts["handed"] += 1
+        return None
 
     async def _reason(self, action: Seen) -> Reason:
         """Find why a mined transaction reverted, by an `eth_call` of its call at its block's parent block."""
@@ -617,20 +698,28 @@ class Relayer:
 
 
 class _Blocks:
-    """Hashes of the chain's blocks up to a head, by height, each read once."""
+    """Hashes of the chain's blocks up to a head, by height."""
 
     def __init__(self, chain: Chain, head: Header) -> None:
         self._chain = chain
         self._hashes = {head.number: head.hash}
 
-    async def has(self, number: int | None, block_hash: bytes | None) -> bool:
-        """Whether the chain's block of height `number` has hash `block_hash`; False if `number` is None."""
-        if number is None:
-            return False
-        if number not in self._hashes:
-            header = await self._chain.block(number)
-            self._hashes[number] = b"" if header is None else header.hash
-        return self._hashes[number] == block_hash
+    async def read(self, numbers: Iterable[int | None]) -> None:
+        """Read the blocks of these heights that were not read yet."""
+        new = sorted({number for number in numbers if number is not None} - self._hashes.keys())
+        headers = await all_of(self._chain.block, new, RELAY_QUESTIONS_MAX)
+        self._hashes |= {
+            number: b"" if header is None else header.hash
+            for number, header in zip(new, headers, strict=True)
+        }
+
+    def has(self, number: int | None, block_hash: bytes | None) -> bool:
+        """Whether the block read at height `number` has hash `block_hash`; False if `number` is None."""
+        return number is not None and self._hashes[number] == block_hash
+
+    def has_mined(self, tx: ChainTx) -> bool:
+        """Whether the block in which a transaction is stored as mined was read."""
+        return self.has(tx.block_number, tx.block_hash)
 
 
 def _is_new(change: Change, tx: ChainTx) -> bool:

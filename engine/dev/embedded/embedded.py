@@ -209,6 +209,10 @@ class EmbeddedChain:
         found = await self.full_block(at)
         return None if found is None else found.header
 
+    async def recent_block(self, age_s: float) -> Header:  # noqa: ARG002  the latest is at hand
+        """Return the header of the latest block; see `Chain.recent_block`."""
+        return (await self.head()).header
+
     async def upcoming(self) -> Upcoming:
         """Return the latest header, and the time of the next block if mined now; see `Chain.upcoming`."""
         async with self._lock:
@@ -292,6 +296,10 @@ class EmbeddedChain:
         """Receipt of a mined transaction; None if the transaction is not mined; see `Chain.receipt`."""
         async with self._lock:
             return self._ledger.receipt(tx_hash)
+
+    async def receipts(self, tx_hashes: Sequence[bytes]) -> list[Receipt | None]:
+        """Return the receipts of several transactions; see `Chain.receipts`."""
+        return [await self.receipt(tx_hash) for tx_hash in tx_hashes]
 
     async def knows(self, tx_hash: bytes) -> bool:
         """Whether the transaction with this hash is waiting or mined; see `Chain.knows`."""

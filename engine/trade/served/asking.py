@@ -3,14 +3,14 @@
 Source: ARCHITECTURE.md, "Limits": a chain read that a request needs and cannot have is a 503.
 """
 
-from collections.abc import Awaitable
+from collections.abc import Awaitable, Callable
 from typing import TypeVar
 
 import trio
 
 from ....codecs.contracts.abi import WORD_BYTES, decode_address
-from ....config.errors import BlockGone, ChainError, InvalidInput, ServiceUnavailable
-from ....config.timeouts import ORDER_CHECK_S
+from ....config.errors import BlockGone, ChainError, InvalidInput, RequestError, ServiceUnavailable
+from ....config.timeouts import ORDER_CHECK_S, RECENT_BLOCK_S
 from ....crypto.addresses import ZERO_ADDRESS
 from ...chain.port import Chain, EthCall, Header
 from .permit_proof import PERMIT2_OF
@@ -43,6 +43,29 @@ async def latest_block(chain: Chain) -> Header:
     if header is None:
         raise BlockGone("the latest block is not in the chain")
     return header
+
+
+async def at_recent_block(chain: Chain, judge: Callable[[Header], Awaitable[T]]) -> T:
+    """Judge a request by a block that was the latest a moment ago; a refusal is judged by the latest block.
+
+    A node may be far, and the venue reads each chain's latest block anyway, more often than every second. A
+    caller whose approval was mined since then, and who is refused for the lack of it, pays for a second look.
+
+    Args:
+        judge: makes the checks at a block, and refuses the request by a RequestError.
+
+    Raises:
+        RequestError: `judge` refuses the request at the latest block.
+        ChainError: no node answers.
+    """
+    header = await chain.recent_block(RECENT_BLOCK_S)
+    try:
+        return await judge(header)
+    except (RequestError, BlockGone):
+        latest = await latest_block(chain)
+        if latest.hash == header.hash:
+            raise
+    return await judge(latest)
 
 
 async def signer_has_code(

@@ -66,6 +66,12 @@ class MirroredChain:
         assert [_comparable(one) for one in answers[0]] == [_comparable(one) for one in answers[1]]
         return answers[0]
 
+    async def recent_block(self, age_s: float) -> Header:
+        return await self.first.recent_block(age_s)
+
+    async def receipts(self, tx_hashes: Sequence[bytes]) -> list[Receipt | None]:
+        return [await self.receipt(tx_hash) for tx_hash in tx_hashes]
+
     async def upcoming(self) -> Upcoming:
         return await self.first.upcoming()
 

@@ -11,7 +11,7 @@ async with a_life(folder) as life:
 """
 
 import hashlib
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
@@ -20,7 +20,14 @@ import trio
 from msgspec import Struct
 
 from cambist.codecs.transactions import ReceivedTransaction, decode_transaction
-from cambist.config.errors import ChainError, NodeUnavailable, RefusalKind, Reverted, TransactionRefused
+from cambist.config.errors import (
+    BlockGone,
+    ChainError,
+    NodeUnavailable,
+    RefusalKind,
+    Reverted,
+    TransactionRefused,
+)
 from cambist.config.settings import parse_settings
 from cambist.crypto.custody.transaction_policy import PolicedRelayKey, TransactionPolicy
 from cambist.crypto.secp256k1 import SigningKey
@@ -101,8 +108,10 @@ class ChainModel:
     async def nonce(self, address: bytes, at: At = None) -> int:
         self._asked("nonce")
         assert address == self._sender
-        height = next(n for n, block in enumerate(self.blocks) if block.header.hash == at)
-        return sum(len(block.mined) for block in self.blocks[: height + 1])
+        hashes = [block.header.hash for block in self.blocks]
+        if at not in hashes:
+            raise BlockGone("the model has no such block any more")
+        return sum(len(block.mined) for block in self.blocks[: hashes.index(at) + 1])
 
     async def balance(self, address: bytes, at: At = None) -> int:
         self._asked("balance")
@@ -113,6 +122,14 @@ class ChainModel:
         self._asked("fees")
         await self._hold("fees")
         return GasFees(self.base_fee_wei, GWEI // 10)
+
+    async def recent_block(self, age_s: float) -> Header:
+        header = await self.block()
+        assert header is not None
+        return header
+
+    async def receipts(self, tx_hashes: Sequence[bytes]) -> list[Receipt | None]:
+        return [await self.receipt(tx_hash) for tx_hash in tx_hashes]
 
     async def receipt(self, tx_hash: bytes) -> Receipt | None:
         self._asked("receipt")

@@ -132,6 +132,12 @@ class ScriptedChain:
     ) -> list[bytes | Exception]:
         raise NotImplementedError
 
+    async def recent_block(self, age_s: float) -> Header:
+        raise NotImplementedError
+
+    async def receipts(self, tx_hashes: Sequence[bytes]) -> list[Receipt | None]:
+        return [await self.receipt(tx_hash) for tx_hash in tx_hashes]
+
     async def upcoming(self) -> Upcoming:
         raise NotImplementedError
 

@@ -81,6 +81,12 @@ class FundsChain:
         """Make blocks."""
         self.number += blocks
 
+    async def recent_block(self, age_s: float) -> Header:
+        """The latest one."""
+        header = await self.block()
+        assert header is not None
+        return header
+
     async def block(self, at: At = None) -> Header | None:
         """The latest one."""
         if self.is_away:

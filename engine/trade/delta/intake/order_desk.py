@@ -45,11 +45,12 @@ from .....config.sections.partners import RegisteredPartner
 from .....crypto.addresses import to_checksum
 from .....crypto.eip712 import signing_digest
 from ....chain.delegation import is_delegation
+from ....chain.port import Header
 from ....host.admission.signatures import SignatureBudget
 from ....store.rows import DeltaOrderRow
 from ...orders.order_units import order_id
 from ...orders.places import OrderStake, unbacked
-from ...served.asking import Permit2s, in_time, latest_block, signer_has_code
+from ...served.asking import Permit2s, at_recent_block, in_time, latest_block, signer_has_code
 from ...served.bridge_lanes import BridgeLanes
 from ...served.delivery_gas import delivery_wei, gas_after
 from ...served.permit_proof import needs_permit2
@@ -350,7 +351,7 @@ class OrderDesk:
         return kept
 
     async def _judged(self, served: ServedChain, submission: Submission, now_ms: int) -> DeltaOrderRow:
-        """Check a submitted order at the latest block, and return the order's first row.
+        """Check a submitted order at a recent block, or at the latest, and return the order's first row.
 
         Raises:
             RequestError: a check refuses the order.
@@ -360,12 +361,19 @@ class OrderDesk:
         permit2 = b""
         if needs_permit2(submission.terms.permit):
             permit2 = await self._permit2.of(served.chain, served.delta, "order.permit")
-        header = await latest_block(served.chain)
-        has_code = await signer_has_code(served.chain, submission.signature, header)
-        calls = submission_calls(submission, served.delta, permit2)
-        answers = dict(zip(calls, await served.chain.call_many([*calls.values()], header.hash), strict=True))
-        status = accepted(submission, answers, header, served.delta, permit2, has_code=has_code)
-        self._check_funds(submission, balance_in(answers))
+
+        async def judge(header: Header) -> tuple[OrderStatus, bool]:
+            has_code = await signer_has_code(served.chain, submission.signature, header)
+            calls = submission_calls(submission, served.delta, permit2)
+            found = await served.chain.call_many([*calls.values()], header.hash)
+            answers = dict(zip(calls, found, strict=True))
+            status = accepted(submission, answers, header, served.delta, permit2, has_code=has_code)
+            self._check_funds(submission, balance_in(answers))
+            return status, has_code
+
+        # An order that is accepted by a block before the latest is followed from then on, and its owner's
+        # funds are read: a move between the two suspends it, as a move after the latest would.
+        status, has_code = await at_recent_block(served.chain, judge)
         if has_code:
             await self._check_owner_there(submission, served)
         return submission.row(status, now_ms)

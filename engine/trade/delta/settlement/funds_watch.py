@@ -47,7 +47,7 @@ from .....config.errors import (
     StoreUnavailable,
 )
 from .....config.limits import VENUE_FUNDS_ORDERS_MAX, VENUE_VAULT_ORDERS_MAX, VENUE_VAULTS_LOOKED_MAX
-from .....config.timeouts import VAULT_LOOK_S
+from .....config.timeouts import RECENT_BLOCK_S, VAULT_LOOK_S
 from .....crypto.hexadecimal import to_hex
 from ....chain.holdings import Holding, HoldingQuestion, holdings
 from ....chain.index.ring import Mark
@@ -354,13 +354,13 @@ class FundsWatch(AccountsWatch[DeltaAccount, _FollowedDelta]):
                 self._restored += not is_lacking
 
     async def are_lacking(self, live: LiveOrder, height: int) -> bool:
-        """Whether an order's owner lacks funds for the order at the latest block.
+        """Whether an order's owner lacks funds for the order at a recent block, or at the latest.
 
         The result is False if only this account cannot be read, so that no settlement waits without end. An
         unreadable answer of the token's contract counts as a balance of 0.
 
         Args:
-            height: height that the node's latest block must at least have.
+            height: least height of that block.
 
         Raises:
             ChainError: no account of the chain can be read.
@@ -380,15 +380,21 @@ class FundsWatch(AccountsWatch[DeltaAccount, _FollowedDelta]):
         return bool(lacks)
 
     async def _read(self, accounts: Sequence[DeltaAccount], height: int) -> _FundsAtBlock:
-        """Read the balances and allowances of accounts, all at the latest block.
+        """Read the balances and allowances of accounts, all at a recent block or the latest.
+
+        Args:
+            height: least height of that block.
 
         Raises:
             NodeContradiction: the node's latest block is below `height`.
         """
+        recent = await self._chain.recent_block(RECENT_BLOCK_S)
         tokens = [account for account in accounts if account[0] != NATIVE_TOKEN]
         natives = [account for account in accounts if account[0] == NATIVE_TOKEN]
         held = await holdings(
-            self._chain, [HoldingQuestion(token, owner, self._delta) for token, owner in tokens]
+            self._chain,
+            [HoldingQuestion(token, owner, self._delta) for token, owner in tokens],
+            recent if recent.number >= height else None,
         )
         if held.block_number < height:
             raise NodeContradiction(

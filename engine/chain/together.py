@@ -1,0 +1,56 @@
+"""Ask a node several questions at once: a node may be 50 ms away, and one answer after another adds up."""
+
+from collections.abc import Awaitable, Callable, Sequence
+from typing import TypeVar
+
+import trio
+
+from ...config.errors import ChainError
+
+A = TypeVar("A")
+T = TypeVar("T")
+
+
+async def all_of(ask: Callable[[A], Awaitable[T]], about: Sequence[A], at_once: int) -> list[T]:
+    """Call `ask` for each element, and return the results in order.
+
+    The calls begin in the order of the elements. The first ChainError cancels all calls and is raised.
+
+    Args:
+        at_once: most calls at a time.
+    """
+    if len(about) == 1:
+        return [await ask(about[0])]
+    answers: dict[int, T] = {}
+    errors: list[ChainError] = []
+    numbered = iter(enumerate(about))
+
+    async def work(scope: trio.CancelScope) -> None:
+        for number, element in numbered:
+            try:
+                answers[number] = await ask(element)
+            except ChainError as error:
+                errors.append(error)
+                scope.cancel()
+
+    async with trio.open_nursery() as nursery:
+        for _ in range(min(len(about), at_once)):
+            nursery.start_soon(work, nursery.cancel_scope)
+    if errors:
+        raise errors[0]
+    return [answers[number] for number in range(len(about))]
+
+
+async def both(one: Callable[[], Awaitable[A]], other: Callable[[], Awaitable[T]]) -> tuple[A, T]:
+    """Call two functions at once, and return both results; the first ChainError cancels the other call."""
+    firsts: list[A] = []
+    seconds: list[T] = []
+
+    async def first() -> None:
+        firsts.append(await one())
+
+    async def second() -> None:
+        seconds.append(await other())
+
+    await all_of(lambda call: call(), (first, second), 2)
+    return firsts[0], seconds[0]
