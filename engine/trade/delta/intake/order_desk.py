@@ -12,6 +12,8 @@ order is not stored.
 Source: spec 1.17, 1.18; ARCHITECTURE.md, "Orders", "Limits".
 Choice: An order that waits for its owner's contract costs its submitter a unit of wrong signatures
     (`admission.signatures`), and its owner's limit counts such orders apart: anybody may submit them.
+Choice: An order is checked at a block that was the latest at most two seconds ago; one that is refused there
+    is checked again at the latest.
 Choice: A contract that buys across chains for its own address has to exist on the destination chain too.
 Choice: A repeated submission is answered with the stored order, whatever else is in the body or has happened
     since.
