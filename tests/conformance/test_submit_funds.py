@@ -11,6 +11,7 @@ from cambist.codecs.contracts import calldata
 from cambist.codecs.contracts.delta_calldata import (
     deposit_native_and_pre_sign,
     invalidate_nonces,
+    set_pre_signature,
     withdraw_native,
 )
 from cambist.config.errors import ChainError, NodeUnavailable
@@ -20,6 +21,7 @@ from cambist.engine.chain.port import EthCall
 from cambist.engine.trade.delta.orders.terms import SettledOrder
 from cambist.engine.trade.served import asking
 from support.chain.world import NATIVE, ONE, USDC
+from support.contracts.rfq_stories import a_wallet_that_sells, execute
 from support.contracts.settling import Market, a_market
 from support.delta.order_front import OrderFront, an_order_front
 
@@ -275,6 +277,24 @@ async def test_an_order_is_taken_by_a_recent_block_and_refused_by_the_latest(tmp
         assert chain.latest > looked
         await world.give(world.taker, world.weth, ONE, world.at.delta)
         await front.submitted(poor, world.taker)
+
+
+async def test_a_signature_on_chain_since_a_recent_block_is_seen(tmp_path: Path) -> None:
+    """Its log may have been read before the order was there: the order would wait for it for ever."""
+    chains: list[Remembering] = []
+
+    def chain_of(chain: Any) -> Remembering:
+        chains.append(Remembering(chain))
+        return chains[-1]
+
+    async with an_order_front(tmp_path, chain=chain_of) as front:
+        world = front.world
+        wallet = await a_wallet_that_sells(world)
+        order = await front.a_sale(owner=wallet, beneficiary=wallet)
+        await chains[-1].recent_block(0)
+        call = execute(world.at.delta, set_pre_signature(world.delta_hash(order), is_signed=True))
+        await world.send(world.user, wallet, call)
+        assert (await front.submitted(order, signature=b""))["status"] == "PENDING"
 
 
 class Silenced:

@@ -458,6 +458,7 @@ class RpcChain:
         while True:
             with trio.move_on_after(pause_s):
                 await self._heads.other_than(known)
+                self._recent = None  # it is not the latest any more
                 return
             try:
                 header = await self.block()
@@ -504,8 +505,9 @@ class RpcChain:
                 if had is None or had.header != header:
                     missed = header.hash
                     continue
-            self._head, self._height, self._height_at = header.hash, header.number, now
-            self._recent = header
+            if now >= self._height_at:  # a conversation that began earlier may end later
+                self._head, self._height, self._height_at = header.hash, header.number, now
+                self._recent = header
             return block, others
         raise ChainError(f"names {to_hex(missed)} as its latest block, and does not have it")
 

@@ -303,7 +303,7 @@ class Relayer:
             if found is None:
                 raise KeyError(effect_key)
             if found.is_final or (found.state in _MINED and not final):
-                receipt = await self._receipt(found.tx_hash) if found.tx_hash else None
+                receipt = await self._receipt(found) if found.tx_hash else None
                 # Mined by the row, but without a receipt: a re-organisation undid the block since. Wait on.
                 if found.is_final or receipt is not None:
                     return replace(found, receipt=receipt)
@@ -311,13 +311,15 @@ class Relayer:
             with trio.move_on_after(RELAY_LOOK_S):
                 await event.wait()
 
-    async def _receipt(self, tx_hash: bytes) -> Receipt | None:
-        """Return the receipt that a pass of this process has read, else read it.
+    async def _receipt(self, mined: IntentOutcome) -> Receipt | None:
+        """Return the receipt of a mined call, as a pass of this process has read it, else read it now.
 
-        The pass that finds a block undone forgets its receipts; until then the row says mined as well.
+        The pass that finds a block undone forgets its receipts; until then the row says mined as well, and
+        who waits for a success looks for its log, too. A revert has no log: its receipt is read again, since
+        a settlement whose block was undone meanwhile may still be mined.
         """
-        found = self._seen.get(tx_hash)
-        return await self._chain.receipt(tx_hash) if found is None else found
+        found = self._seen.get(mined.tx_hash or b"") if mined.state is IntentState.MINED else None
+        return await self._chain.receipt(mined.tx_hash or b"") if found is None else found
 
     def statistics(self) -> RelayerStatistics:
         """Return the relayer's counters, and its state as of the last pass over store and chain."""
@@ -531,7 +533,6 @@ class Relayer:
                 case Seen():
                     reason = None if action.receipt.succeeded else await self._reason(action)
                     writes.append(seen(action, reason, self._now_ms()))
-                    self._remember(action.receipt)
                 case Send():
                     sends.append(action.transaction)
                 case Sign():
@@ -542,22 +543,23 @@ class Relayer:
             _log.warning("a transaction waits", chain_id=self._chain.chain_id, detail=detail)
         return writes, sorted(sends, key=lambda tx: tx.nonce)
 
-    def _remember(self, receipt: Receipt) -> None:
-        self._seen[receipt.tx_hash] = receipt
-        if len(self._seen) > RELAY_RECEIPTS_KEPT_MAX:
-            self._seen.popitem(last=False)
-
     async def _do(self, todo: RelayPlan, facts: Facts, fence: Fence) -> None:
         """Execute a plan: store mined and newly signed transactions in one write, then broadcast."""
         writes, sends = await self._changes(todo)
         # These two end an intent for good: all facts behind them have to be of one branch of the chain.
-        if not facts.is_one_branch and any(write.what in ("settled", "taken") for write in writes):
-            raise BlockGone("the chain was re-organised during the look")
+        if any(write.what in ("settled", "taken") for write in writes):
+            was_slow = any(isinstance(one, Seen) and not one.receipt.succeeded for one in todo.actions)
+            # The reason of a revert may have taken seconds since the head was read again.
+            if not facts.is_one_branch or (was_slow and not await self._is_head(facts.head)):
+                raise BlockGone("the chain was re-organised during the look")
         if any(write.what == "reorganised" for write in writes):
             self._seen.clear()
         # Stored before broadcast: after a crash in between, the next pass finds the bytes and sends them. In
         # the other order a transaction could be mined that no row knows, and its call be signed once more.
         await self._keep(writes, fence)
+        self._seen.update((one.receipt.tx_hash, one.receipt) for one in todo.actions if isinstance(one, Seen))
+        while len(self._seen) > RELAY_RECEIPTS_KEPT_MAX:
+            self._seen.popitem(last=False)
         with trio.fail_after(RELAY_NODE_S):
             # At once, for a node may be far. One that overtakes another leaves a gap for a moment: nodes keep
             # it until the gap is closed, or refuse it as too high, and the next pass sends it again.

@@ -12,8 +12,8 @@ order is not stored.
 Source: spec 1.17, 1.18; ARCHITECTURE.md, "Orders", "Limits".
 Choice: An order that waits for its owner's contract costs its submitter a unit of wrong signatures
     (`admission.signatures`), and its owner's limit counts such orders apart: anybody may submit them.
-Choice: An order is checked at a block that was the latest at most two seconds ago; one that is refused there
-    is checked again at the latest.
+Choice: An order is checked at a block that was the latest at most a second ago; one that is refused there, or
+    waits for its owner's contract, is checked again at the latest.
 Choice: A contract that buys across chains for its own address has to exist on the destination chain too.
 Choice: A repeated submission is answered with the stored order, whatever else is in the body or has happened
     since.
@@ -374,8 +374,11 @@ class OrderDesk:
             return status, has_code
 
         # An order that is accepted by a block before the latest is followed from then on, and its owner's
-        # funds are read: a move between the two suspends it, as a move after the latest would.
+        # funds are read: a move between the two suspends it, as a move after the latest would. A signature on
+        # chain between the two would be missed, since its log may have been read: it is looked for again.
         status, has_code = await at_recent_block(served.chain, judge)
+        if status is OrderStatus.AWAITING_SIGNATURE:
+            status, has_code = await judge(await latest_block(served.chain))
         if has_code:
             await self._check_owner_there(submission, served)
         return submission.row(status, now_ms)

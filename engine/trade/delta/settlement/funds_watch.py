@@ -52,7 +52,7 @@ from .....crypto.hexadecimal import to_hex
 from ....chain.holdings import Holding, HoldingQuestion, holdings
 from ....chain.index.ring import Mark
 from ....chain.index.watch import Watch, WatchedAccount
-from ....chain.port import Chain, EthCall
+from ....chain.port import Chain, EthCall, Header
 from ....store.rows import DeltaOrderRow
 from ...orders.accounts_watch import OF_ALL, YIELD_ORDERS, AccountsWatch, Followed
 from ..orders.funds import MissingFund, Needs, lacks_of, needs_of
@@ -234,6 +234,7 @@ class FundsWatch(AccountsWatch[DeltaAccount, _FollowedDelta]):
         Args:
             top: last indexed block; the funds are read at this block or a later one.
         """
+        # At the latest block: a deposit's log may have been read by another engine, beyond what this one has.
         read = await self._read(accounts, top.number)
         chosen, later = self._orders_of_vaults(accounts)
         worths = await self._vaults.worths(chosen, read.block_hash)
@@ -367,7 +368,8 @@ class FundsWatch(AccountsWatch[DeltaAccount, _FollowedDelta]):
         """
         account = _account_of(live)
         try:
-            read = await self._read([account], height)
+            recent = await self._chain.recent_block(RECENT_BLOCK_S)
+            read = await self._read([account], height, recent if recent.number >= height else None)
             worths = await self._vaults.worths([live], read.block_hash)
         except OF_ALL:
             raise
@@ -379,22 +381,24 @@ class FundsWatch(AccountsWatch[DeltaAccount, _FollowedDelta]):
         self._note_lacks(live.order_hash, lacks)
         return bool(lacks)
 
-    async def _read(self, accounts: Sequence[DeltaAccount], height: int) -> _FundsAtBlock:
-        """Read the balances and allowances of accounts, all at a recent block or the latest.
+    async def _read(
+        self, accounts: Sequence[DeltaAccount], height: int, at: Header | None = None
+    ) -> _FundsAtBlock:
+        """Read the balances and allowances of accounts, all at one block.
 
         Args:
             height: least height of that block.
+            at: header of the block; None for the latest.
 
         Raises:
-            NodeContradiction: the node's latest block is below `height`.
+            NodeContradiction: the block is below `height`.
         """
-        recent = await self._chain.recent_block(RECENT_BLOCK_S)
         tokens = [account for account in accounts if account[0] != NATIVE_TOKEN]
         natives = [account for account in accounts if account[0] == NATIVE_TOKEN]
         held = await holdings(
             self._chain,
             [HoldingQuestion(token, owner, self._delta) for token, owner in tokens],
-            recent if recent.number >= height else None,
+            at,
         )
         if held.block_number < height:
             raise NodeContradiction(
