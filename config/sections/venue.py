@@ -311,7 +311,7 @@ class VenueSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_
             if not name or len(name) > limits.NAME_CHARS_MAX or "," in name:
                 raise ValueError("the name of a maker or agent is 1 to 128 characters without a comma")
         if any(name.startswith("0x") for name in self.agents):  # records name the venue's own bids so
-            raise ValueError("the name of an agent begins with 0x, as an address does")
+            raise ValueError("the name of an agent does not begin with 0x")
         for name in SHIPPED_RATE_TIERS:
             if name not in self.rate_tiers:
                 raise ValueError(f"rate_tiers lacks {name}")
