@@ -148,6 +148,9 @@ class QuietChain:
         assert at in (None, self._head.hash)
         return self._head
 
+    async def recent_block(self, age_s: float) -> Header:
+        return self._head
+
     async def fees(self) -> GasFees:
         return GasFees(base_fee_wei=GWEI, tip_wei=GWEI)
 
