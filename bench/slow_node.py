@@ -2,9 +2,9 @@
 
     client --half of the round trip--> node --half of the round trip--> client
 
-What was sent together stays together: a delay holds bytes back, it does not slow them down. A share of the
-requests is held back longer, as by a hosted node that is busy. `python -m bench.slow_node PORT` starts it,
-and prints the port on which it listens.
+The proxy holds bytes back and does not slow them down: bytes that a side sends together stay together. It
+holds a share of the requests back longer, as a busy hosted node does. `python -m bench.slow_node PORT`
+starts it, and prints the port on which it listens.
 """
 
 import argparse
@@ -17,7 +17,7 @@ from functools import partial
 
 import trio
 
-from bench.load_children import HOST, ROOT, python_of
+from bench.load_children import HOST, READY_S, ROOT, python_of
 from cambist.feeds.transport.streams import listen
 
 LATE_SHARE, LATE_S = 0.01, 2.0
@@ -83,11 +83,12 @@ async def slow_node(to_port: int, round_trip_s: float, late_share: float = 0.0) 
         run = partial(trio.run_process, command, cwd=ROOT, stdout=subprocess.PIPE, check=False)
         process = await nursery.start(run)
         line = b""
-        while not line.endswith(b"\n"):
-            data = await process.stdout.receive_some()
-            if not data:
-                raise OSError("the proxy has ended")
-            line += data
+        with trio.fail_after(READY_S):
+            while not line.endswith(b"\n"):
+                data = await process.stdout.receive_some()
+                if not data:
+                    raise OSError("the proxy has ended")
+                line += data
         try:
             yield int(line)
         finally:

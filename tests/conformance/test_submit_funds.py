@@ -1,6 +1,7 @@
 """Chain reads of POST /v2/delta/orders: nonces, fills, approvals, balances, deposits."""
 
 from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
@@ -258,15 +259,21 @@ class Remembering:
         return await self._chain.block(at)
 
 
-async def test_an_order_is_taken_by_a_recent_block_and_refused_by_the_latest(tmp_path: Path) -> None:
+@asynccontextmanager
+async def a_remembering_front(folder: Path) -> AsyncIterator[tuple[OrderFront, Remembering]]:
     chains: list[Remembering] = []
 
     def chain_of(chain: Any) -> Remembering:
         chains.append(Remembering(chain))
         return chains[-1]
 
-    async with an_order_front(tmp_path, chain=chain_of) as front:
-        world, chain = front.world, chains[-1]
+    async with an_order_front(folder, chain=chain_of) as front:
+        yield front, chains[-1]
+
+
+async def test_an_order_is_taken_by_a_recent_block_and_refused_by_the_latest(tmp_path: Path) -> None:
+    async with a_remembering_front(tmp_path) as (front, chain):
+        world = front.world
         await front.submitted(await front.a_sale())
         await world.approve(world.user, world.weth, world.at.delta, 0)
         looked = chain.latest
@@ -281,17 +288,11 @@ async def test_an_order_is_taken_by_a_recent_block_and_refused_by_the_latest(tmp
 
 async def test_a_signature_on_chain_since_a_recent_block_is_seen(tmp_path: Path) -> None:
     """Its log may have been read before the order was there: the order would wait for it for ever."""
-    chains: list[Remembering] = []
-
-    def chain_of(chain: Any) -> Remembering:
-        chains.append(Remembering(chain))
-        return chains[-1]
-
-    async with an_order_front(tmp_path, chain=chain_of) as front:
+    async with a_remembering_front(tmp_path) as (front, chain):
         world = front.world
         wallet = await a_wallet_that_sells(world)
         order = await front.a_sale(owner=wallet, beneficiary=wallet)
-        await chains[-1].recent_block(0)
+        await chain.recent_block(0)
         call = execute(world.at.delta, set_pre_signature(world.delta_hash(order), is_signed=True))
         await world.send(world.user, wallet, call)
         assert (await front.submitted(order, signature=b""))["status"] == "PENDING"

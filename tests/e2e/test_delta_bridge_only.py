@@ -18,7 +18,7 @@ from support.contracts.settling import Market
 SENT = 2_500 * USDC
 LEAST = 2_490 * USDC
 GAS = 3 * USDC
-"""What a settlement pays for its gas."""
+"""Raw units that a settlement pays for its gas."""
 
 
 @pytest.fixture

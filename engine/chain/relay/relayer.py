@@ -518,7 +518,8 @@ class Relayer:
         return {receipt.tx_hash: receipt for receipt in found if receipt is not None}
 
     async def _is_head(self, head: Header) -> bool:
-        again = await self._chain.block(head.number)
+        with trio.fail_after(RELAY_NODE_S):
+            again = await self._chain.block(head.number)
         return again is not None and again.hash == head.hash
 
     async def _changes(self, todo: RelayPlan) -> tuple[list[Write], list[ChainTx]]:

@@ -154,21 +154,19 @@ class OwnBids:
             tried.rest.failed(fault, self._wall_ms(), entry.order_hash)
 
     def simulated(self, bid: Proven) -> None:
-        """Note the gas of a simulation of an own bid, for which the order's next bid pays."""
+        """Note the gas of a simulated own bid, for which the order's next bid pays; skip an agent's bid."""
+        if is_agent(bid.candidate.agent):
+            return
         tried = self._of_order.get(to_hex(bid.candidate.parts[0].asked.order_hash))
-        if tried is not None and not is_agent(bid.candidate.agent):
+        if tried is not None:
             tried.gas = bid.outcomes[0].gas
 
     def entering(self, live: LiveOrder) -> int | None:
         """Compute what enters the bridge by the next bid on a bridge-only sale, raw units; else None."""
-        order = asked_of(live)
-        if (
-            order is None
-            or order.terms.side is Side.BUY
-            or not is_bridge_only(live.order, self._wrapped_native)
-        ):
+        if live.terms.side is Side.BUY or not is_bridge_only(live.order, self._wrapped_native):
             return None
-        return next((promised for promised, _ in self._bridge_only(order)), None)
+        order = asked_of(live)
+        return None if order is None else next((sent for sent, _ in self._bridge_only(order)), None)
 
     def _bridge_only(self, round_order: RoundOrder) -> Iterator[_Bid]:
         terms, part = round_order.terms, round_order.part

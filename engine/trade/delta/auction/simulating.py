@@ -70,7 +70,7 @@ async def simulated(
         raise ChainError(f"the node gave no latest block within {SIMULATION_S:g} s") from None
     by_agent: defaultdict[str, list[Candidate]] = defaultdict(list)
     for candidate in candidates:
-        by_agent[candidate.sharers].append(candidate)
+        by_agent[candidate.simulation_group].append(candidate)
 
     async def simulate(bids: list[Candidate]) -> None:
         done, why = 0, f"{AGENT_SIMULATION_S:g} s are over"

@@ -220,8 +220,8 @@ class Candidate(Struct, frozen=True):
         return _calldata(bare, agent_id(self.agent))
 
     @property
-    def sharers(self) -> str:
-        """Name of those whose bids share a time for their simulation: an agent's, or an owner's own bids."""
+    def simulation_group(self) -> str:
+        """Name of the group of bids that share a time for their simulation: an agent's, or an owner's."""
         owner = "" if is_agent(self.agent) else to_hex(self.parts[0].asked.terms.owner)
         return self.agent + owner
 

@@ -65,7 +65,7 @@ def test_the_gain_over_the_limit_covers_gas_in_the_token_that_pays(bid: Proven, 
 
 @pytest.mark.parametrize("paid", [COST, COST // 2, 0])
 def test_the_payment_of_a_bridge_only_order_covers_gas_and_no_gain_does(paid: int) -> None:
-    """What enters the bridge beyond a low limit is the owner's, and the partner may be the owner, too."""
+    """The owner gets what enters the bridge beyond a low limit, and may be the partner, too."""
     bid = a_bid(1_000 * COST)
     (traded,) = bid.candidate.parts
     transfer = replace(bid.candidate, parts=(replace(traded, pays_gas=True, given=paid),))
