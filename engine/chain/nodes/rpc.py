@@ -458,7 +458,6 @@ class RpcChain:
         while True:
             with trio.move_on_after(pause_s):
                 await self._heads.other_than(known)
-                self._recent = None  # it is not the latest any more
                 return
             try:
                 header = await self.block()
