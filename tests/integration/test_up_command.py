@@ -22,6 +22,7 @@ import pytest
 
 from support.chain.devnet import Devnet, cambist, telling_process
 from support.http_get import http_get
+from support.oracles import Stories
 from support.patience import PATIENCE_S, found_in_time
 from support.programs import DEVELOPMENT_CHAIN, ORACLES, program
 
@@ -105,6 +106,42 @@ def test_the_printed_module_trades_with_ethers(up: Devnet, tmp_path: Path) -> No
     assert done.returncode == 0, done.stderr
     assert done.stdout == f"{balance(up, 'USDC', 0) - before[0]} raw units of USDC for 1 WETH\n"
     assert balance(up, "WETH", 0) == before[1] - ETH
+
+
+@pytest.mark.oracle
+@pytest.mark.parametrize("major", ["6", "7", "9"])
+def test_public_sdks_make_each_call_without_a_setting(up: Devnet, stories: Stories, major: str) -> None:
+    """Swap, OTC orders, tokens, balances and Delta orders; the prices move meanwhile (slippage 1 %)."""
+    node, tokens = up.told["chains"]["31337"], up.told["tokens"]
+    keys = [up.told["accounts"][number]["key"] for number in (0, 2)]
+    told = stories.told("sdk_client", major, up.told["venue"], node, *keys, tokens["WETH"], tokens["USDC"])
+    market, otc, router, delta = (told[part] for part in ("market", "otc", "router", "delta"))
+    assert (market["status"], market["spent"]) == ("success", str(ETH))
+    assert int(market["received"]) >= int(market["quoted"]) * 99 // 100
+    assert (otc["states"], otc["isListed"]) == (["FULFILLED", "CANCELLED"], True)
+    assert (router["status"], router["state"]) == ("success", "FULFILLED")
+    assert {token["symbol"] for token in told["users"]["tokens"]} >= {"ETH", *tokens}
+    assert told["users"]["byAddress"]["balance"] == told["users"]["onChain"]["usdc"]
+    if major == "9":
+        assert (delta["status"], delta["hash"]) == ("COMPLETED", delta["orderHash"])
+        assert delta["cancelled"]["success"] is True
+
+
+@pytest.mark.oracle
+def test_the_newest_sdk_makes_its_other_calls_too(up: Devnet, stories: Stories) -> None:
+    """All but those that docs/guides/clients.md lists as not served."""
+    node, tokens = up.told["chains"]["31337"], up.told["tokens"]
+    keys = [up.told["accounts"][number]["key"] for number in (0, 2)]
+    outcomes = stories.told("sdk_calls", up.told["venue"], node, *keys, tokens["WETH"], tokens["USDC"])
+    refused = {call: outcome for call, outcome in outcomes.items() if outcome != "ok"}
+    assert refused == {
+        **dict.fromkeys(("getQuote delta", "getQuote market", "getQuote all"), 404),
+        **dict.fromkeys(("getBridgeInfo", "submitLimitOrder"), 404),
+        **dict.fromkeys(("getLimitOrdersRate", "buildSwapAndLimitOrderTx"), 400),
+    }
+    page = (Path(__file__).parents[2] / "docs" / "guides" / "clients.md").read_text(encoding="utf-8")
+    assert [call for call in refused if f"`{call.split()[0]}`" not in page] == []
+    assert len(outcomes) - len(refused) > 30
 
 
 def test_a_swap_an_order_and_an_order_to_the_other_chain(up: Devnet, tmp_path: Path) -> None:
