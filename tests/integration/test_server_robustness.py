@@ -27,6 +27,7 @@ from support.server.server_harness import (
 JUMP_S = 0.05
 """Seconds by which bytes sent on a socket have arrived."""
 
+REFUSALS = 100
 both = pytest.mark.parametrize("reactor", [False, True], ids=["task", "reactor"])
 
 HOST = b"Host: a\r\n"
@@ -252,6 +253,24 @@ async def test_thousands_of_idle_connections_cost_nothing_to_the_others(reactor:
                 assert served.server.statistics().connections >= 2_000
             while served.server.statistics().connections:
                 await trio.lowlevel.checkpoint()
+
+
+@both
+@pytest.mark.parametrize("path", [b"/over", b"/slow-refusal"])
+async def test_refusals_leave_nothing_to_the_garbage_collector(
+    reactor: bool, path: bytes, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("cambist.engine.host.server.pauses.SERVER_PAUSE_S", 0.0)
+    async with serving(reactor=reactor) as served, await served.connect() as stream:
+        gc.collect()
+        gc.disable()
+        try:
+            for _ in range(REFUSALS):
+                await stream.send_all(GET.replace(b"GET /", b"GET " + path))
+                assert (await stream.receive_some(1_000)).startswith(b"HTTP/1.1 429")
+            assert gc.collect() < REFUSALS
+        finally:
+            gc.enable()
 
 
 def _objects_of_ours() -> int:

@@ -126,12 +126,14 @@ class PacedStream(LeanStream, trio.abc.HalfCloseableStream):
             try:
                 data = self._socket.recv(max_bytes or 65_536)
             except BlockingIOError:
+                data = None  # the wait is not in this block, which would keep the error in memory meanwhile
+            except OSError as error:
+                raise trio.BrokenResourceError(error.strerror) from error
+            if data is None:
                 await trio.lowlevel.wait_readable(self._socket)
                 await self._turns.take()
                 has_turn = True
                 continue
-            except OSError as error:
-                raise trio.BrokenResourceError(error.strerror) from error
             if not has_turn:
                 await self._turns.take()
             return data

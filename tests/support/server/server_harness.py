@@ -72,6 +72,12 @@ async def slow_echo(call: HttpCall) -> Reply:
     return Reply(200, call.request.body)
 
 
+async def slow_refusal(call: HttpCall) -> Reply:
+    await trio.lowlevel.checkpoint()
+    over_rate(call)
+    raise AssertionError
+
+
 async def numbers(call: HttpCall) -> StreamReply:
     async def pieces() -> AsyncIterator[bytes]:
         for number in range(3):
@@ -91,6 +97,7 @@ def a_surface(**options: Any) -> RouteGroup:
     surface.plain("GET", "/broken", broken)
     surface.plain("GET", "/wide", wide)
     surface.coroutine("POST", "/slow", slow_echo)
+    surface.coroutine("GET", "/slow-refusal", slow_refusal)
     surface.coroutine("GET", "/numbers", numbers)
     return surface
 
