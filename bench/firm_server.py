@@ -12,6 +12,7 @@ before and after the load would dilute the percentiles.
 
 import json
 import signal
+import sys
 import time
 from collections.abc import AsyncGenerator, Callable
 from contextlib import ExitStack
@@ -25,6 +26,8 @@ from bench.maker_fixture import Maker, build_maker
 from bench.maker_work import CHAIN_ID, PAIRS, snapshot, wall_ms
 from bench.peers.served import freeze, inherited, options
 from cambist.codecs.messages.maker_messages import PriceGrid
+from cambist.config.sections.server import ServerSettings
+from cambist.engine.host.process.processes import inherited_listener, inherited_spread, run_processes
 from cambist.engine.host.server import AccessLog, Router, Server, open_access_log
 from cambist.engine.host.server.gate import encode_maker_error
 from cambist.engine.roles.maker.feed import Feed
@@ -125,6 +128,7 @@ async def serve(chosen: Any) -> None:
             wall_ms=wall_ms,
             access_log=access_log,
             reactor=not chosen.no_reactor,
+            spread=inherited_spread(),
         )
         versions = range(VERSIONS if chosen.snapshots else 0)
         snapshots = [snapshot(version, chosen.pairs) for version in versions]
@@ -138,7 +142,13 @@ async def serve(chosen: Any) -> None:
             if snapshots:
                 nursery.start_soon(feed.follow_source)
             await nursery.start(end_on_signal, nursery.cancel_scope)
-            await server.serve(inherited(chosen.fd))
+            await server.serve(inherited_listener() or inherited(chosen.fd))
+
+
+async def serve_in(processes: int, descriptor: int) -> None:
+    """Serve in child processes, as a maker with `processes` of `[server]` does."""
+    command = [sys.executable, "-m", "bench.firm_server", "--fd", str(descriptor)]
+    await run_processes(ServerSettings(processes=processes, drain_s=1), command, inherited(descriptor))
 
 
 if __name__ == "__main__":
@@ -148,5 +158,9 @@ if __name__ == "__main__":
     parser.add_argument("--watch", default="", help="the file to write lateness to")
     parser.add_argument("--access-log", default="", help="the file to write the access log to")
     parser.add_argument("--no-reactor", action="store_true", help="a task for every connection")
+    parser.add_argument("--processes", type=int, default=0, help="child processes; 0 serves in this one")
     chosen = parser.parse_args()
-    trio.run(serve, chosen)
+    if chosen.processes:
+        trio.run(serve_in, chosen.processes, chosen.fd)
+    else:
+        trio.run(serve, chosen)

@@ -23,10 +23,12 @@ from rich.table import Table
 from bench import (
     load_bad_signatures,
     load_book,
+    load_catch_up,
     load_engines,
     load_firm_client,
     load_intake,
     load_orders,
+    load_processes,
     load_quote,
     load_remote,
     load_store,
@@ -72,6 +74,8 @@ LOADS = {
     "Order intake": load_intake,
     "Orders that wait": load_waiting,
     "A node far away": load_remote,
+    "Blocks of a node far away": load_catch_up,
+    "Several processes": load_processes,
 }
 BOOKS = "Books"
 

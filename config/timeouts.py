@@ -12,6 +12,7 @@ SERVER_ROUTE_S = 30.0  # for a coroutine route to answer
 SERVER_DRAIN_S = 10.0  # from SIGTERM to the end of the last answer
 SERVER_DRAIN_IDLE_S = 0.25  # while draining, for a request that may be on its way
 SERVER_ACCEPT_PAUSE_S = 0.1  # before accepting again when the system has no file descriptors left
+SERVER_SPREAD_S = 0.005  # for processes with fewer connections to accept first
 SERVER_PAUSE_S = 0.25  # until the next request of a client that was over its rate; below any Retry-After
 SERVER_LINGER_S = 2.0  # reading on after a refusal, so that its answer is not lost to a reset
 TLS_HANDSHAKE_S = 10.0

@@ -188,6 +188,14 @@ class Chain(Protocol):
         """Read a transaction's receipt; None if the transaction is in no block of the chain (any more)."""
         ...
 
+    async def headers(self, numbers: Sequence[int]) -> list[Header]:
+        """Read the headers of the blocks at several heights at once, in order.
+
+        Raises:
+            BlockGone: the chain has no block at one of the heights.
+        """
+        ...
+
     async def receipts(self, tx_hashes: Sequence[bytes]) -> list[Receipt | None]:
         """Read the receipts of several transactions at once, None for a transaction without one.
 
@@ -240,6 +248,14 @@ class Chain(Protocol):
 
     async def logs_of(self, wanted: LogFilter, block_hash: bytes) -> list[Log]:
         """Read the logs of one block that pass a filter, in the block's order."""
+        ...
+
+    async def logs_of_each(self, wanted: LogFilter, block_hashes: Sequence[bytes]) -> list[list[Log]]:
+        """Read the logs of several blocks at once that pass a filter, for each block in its order.
+
+        Raises:
+            BlockGone: the chain does not have one of the blocks (any more).
+        """
         ...
 
     async def wait_head(self, known: bytes) -> None:

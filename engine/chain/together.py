@@ -5,7 +5,8 @@ from typing import TypeVar
 
 import trio
 
-from ...config.errors import ChainError
+from ...config.errors import BlockGone, ChainError
+from .port import Header
 
 A = TypeVar("A")
 T = TypeVar("T")
@@ -54,3 +55,20 @@ async def both(one: Callable[[], Awaitable[A]], other: Callable[[], Awaitable[T]
 
     await all_of(lambda call: call(), (first, second), 2)
     return firsts[0], seconds[0]
+
+
+async def each_header(
+    read: Callable[[int], Awaitable[Header | None]], numbers: Sequence[int]
+) -> list[Header]:
+    """`Chain.headers` of a chain in this process: one header after the other.
+
+    Args:
+        read: reads the header at a height; None if there is no such block.
+    """
+    headers: list[Header] = []
+    for number in numbers:
+        header = await read(number)
+        if header is None:
+            raise BlockGone(f"no block {number}")
+        headers.append(header)
+    return headers

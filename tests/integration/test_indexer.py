@@ -188,7 +188,7 @@ async def test_history_is_read_in_ranges_that_fit_the_node(quick: Store) -> None
     assert await kept_by(quick, chain.chain_id) == await scanned(chain)
     cursor = await cursor_of(quick)
     assert (cursor.block_number, cursor.block_hash) == (3_000, chain.head.hash)
-    chain.grow(*([] for _ in range(2_000)))
+    chain.grow(*([] for _ in range(12_000)))
     await run_dry(indexer)
     assert indexer.statistics().range_blocks >= 2 * now.range_blocks, "as wide as the node answers"
 

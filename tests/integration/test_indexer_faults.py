@@ -393,7 +393,7 @@ async def test_where_a_step_takes_too_long_less_is_read_at_once(
     indexer = an_indexer(chain, quick)
     async with trio.open_nursery() as nursery:
         await nursery.start(indexer.run)
-        await trio.sleep(500)
+        await trio.sleep(5_000)
         assert indexer.statistics().faults.keys() == {"slow"}
         assert indexer.statistics().block_hash == chain.head.hash
         nursery.cancel_scope.cancel()

@@ -406,7 +406,7 @@ async def test_ranges_that_the_node_refuses_become_narrower(proxied: Proxied) ->
     await run_dry(indexer)
     assert await same(store, scene)
     now = indexer.statistics()
-    assert proxy.refused == now.refused > 0
+    assert proxy.refused >= now.refused > 0  # several ranges are asked for at once
     assert now.range_blocks <= 40 + 40 // 8 + 1
 
 
@@ -414,7 +414,7 @@ async def test_ranges_that_the_node_refuses_become_narrower(proxied: Proxied) ->
 async def test_connections_that_end_without_an_answer_cost_time_alone(proxied: Proxied) -> None:
     scene, proxy, chain, store = proxied
     indexer = an_indexer(chain, store, contracts=scene.contracts)
-    proxy.cut_every = 23
+    proxy.cut_every = 7
     with trio.fail_after(STORY_S):
         async with running(indexer):
             await scene.emit(12)

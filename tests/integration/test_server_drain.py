@@ -228,7 +228,7 @@ async def test_what_comes_while_a_connection_begins_to_wait_is_answered(
 async def test_what_waits_for_its_turn_is_not_lost_when_the_reading_is_cancelled() -> None:
     async def hog() -> None:
         while True:
-            await turns.take()
+            await turns.take("127.0.0")
             spin_1_ms()
             await trio.lowlevel.checkpoint()
 
@@ -236,7 +236,7 @@ async def test_what_waits_for_its_turn_is_not_lost_when_the_reading_is_cancelled
     ours, theirs = socket.socketpair()
     sent, received = bytes(range(200)), b""
     with theirs, trio.fail_after(PATIENCE_S):
-        async with PacedStream(ours, turns) as stream, trio.open_nursery() as nursery:
+        async with PacedStream(ours, turns, "127.0.0.1") as stream, trio.open_nursery() as nursery:
             nursery.start_soon(turns.run)
             nursery.start_soon(hog)
             for number in sent:

@@ -6,8 +6,9 @@ import errno
 import os
 import signal
 import sys
+from collections import Counter
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from contextlib import AsyncExitStack, asynccontextmanager
 from pathlib import Path
 from typing import Any
 
@@ -25,7 +26,7 @@ from cambist.engine.host.process.processes import (
 )
 from cambist.feeds.transport.streams import listen
 from support.patience import PATIENCE_S
-from support.server.server_harness import LAST_GET, answers, read_to_end
+from support.server.server_harness import GET, LAST_GET, answers, read_to_end
 
 PROGRAM = Path(__file__).parents[1] / "support" / "server" / "server_program.py"
 
@@ -81,6 +82,67 @@ async def test_children_share_the_socket_are_replaced_and_drain() -> None:
         parent.terminate()
         assert await parent.wait() == 0
         await _until_refused(port)
+
+
+@asynccontextmanager
+async def connections(port: int, count: int, *, at_once: bool) -> AsyncIterator[Counter[int]]:
+    """Open connections; how many each process has, by its index."""
+    streams: list[trio.SocketStream] = []
+    found: Counter[int] = Counter()
+
+    async def connect() -> None:
+        stream = await trio.open_tcp_stream("127.0.0.1", port)
+        streams.append(stream)
+        if not at_once:
+            found[await _ask_who(stream)] += 1
+
+    async with AsyncExitStack() as stack:
+        if at_once:
+            async with trio.open_nursery() as nursery:
+                for _ in range(count):
+                    nursery.start_soon(connect)
+            for stream in streams:
+                found[await _ask_who(stream)] += 1
+        else:
+            for _ in range(count):
+                await connect()
+        for stream in streams:
+            stack.push_async_callback(stream.aclose)
+        yield found
+
+
+async def _ask_who(stream: trio.SocketStream) -> int:
+    await stream.send_all(GET)
+    _, index, _ = (await stream.receive_some(1_000)).rpartition(b"\r\n\r\n")[2].split()
+    return int(index)
+
+
+@pytest.mark.parametrize("at_once", [True, False], ids=["at once", "one by one"])
+async def test_each_process_gets_its_share_of_the_connections(at_once: bool) -> None:
+    async with a_parent() as (_, port):
+        await everyone(port)
+        async with connections(port, 64, at_once=at_once) as found:
+            assert min(found.values()) >= 28
+
+
+async def test_a_process_that_was_started_anew_gets_the_next_connections() -> None:
+    async with a_parent() as (_, port):
+        pids = await everyone(port)
+        async with connections(port, 32, at_once=True) as before:
+            os.kill(pids[0], signal.SIGKILL)
+            kept = before[1]
+            await everyone(port, but=frozenset({pids[0]}))
+            async with connections(port, kept, at_once=True) as found:
+                assert found[0] >= kept - 4
+
+
+async def test_a_process_that_stands_still_leaves_its_connections_to_the_other() -> None:
+    async with a_parent() as (_, port):
+        pids = await everyone(port)
+        os.kill(pids[0], signal.SIGSTOP)
+        async with connections(port, 64, at_once=True) as found:
+            assert found == {1: 64}
+        os.kill(pids[0], signal.SIGCONT)
 
 
 async def test_children_end_when_their_parent_is_killed() -> None:

@@ -5,8 +5,8 @@
 
 The cursor is the last block read, with a ring of blocks before it. A new head only wakes the indexer; without
 a new head the next step begins after INDEX_LOOK_S. Blocks deeper than the ring are history: their logs are
-read in ranges. Later blocks are read block by block, logs by the block's hash. The number of blocks read at
-once shrinks after a failure or a refusal, and grows after a success. Each step reads the cursor anew and
+read in ranges, several at once. Later blocks are read block by block, logs by the block's hash. The number of
+blocks read at once shrinks after a failure or a refusal, and grows after a success. Each step reads the cursor anew and
 moves it by compare-and-set: of two indexers of a chain, only the first to write a step moves the cursor. The
 late indexer goes on from the new cursor, and of the skipped blocks reads only whose funds moved.
 
@@ -24,6 +24,7 @@ Source: ARCHITECTURE.md, "Indexer", "Transitions".
 from collections import Counter
 from collections.abc import Callable, Sequence
 from enum import Enum
+from functools import partial
 from typing import Protocol
 
 import structlog
@@ -42,6 +43,7 @@ from ....config.errors import (
 )
 from ....config.limits import (
     INDEX_RANGE_BLOCKS_MAX,
+    INDEX_RANGES_MAX,
     INDEX_RING_BLOCKS,
     INDEX_STEP_BLOCKS_MAX,
     INDEX_STEP_ROWS_MAX,
@@ -54,8 +56,9 @@ from ...store.store import Store
 from ...store.tables import CHAIN_CURSOR, CHAIN_LOGS
 from ...store.units import Change, Conflict, Done, Duplicate, Unit, cas, drop, new, put, row_of
 from ..port import Chain, Header
+from ..together import both
 from .applied import IndexedContracts, KeptRow, LoggedEvent, read_events, rows_of
-from .reading import Reading, header_at, mark_at, read_blocks, read_range, read_touched
+from .reading import Reading, header_at, mark_at, read_blocks, read_ranges, read_touched
 from .ring import NOTHING_READ, UNKNOWN, Mark, Ring, decode_ring, encode_ring, last_common
 from .watch import Watch, WatchedAccount
 
@@ -256,12 +259,19 @@ class Indexer:
             self._begun.set()
         # Before the head is read: a pair followed later could be reported at a block older than its `follow`.
         self._watch.begin_step()
-        self._head = head = await self._latest()
         if cursor is None:
+            self._head = head = await self._latest()
             return await self._begin(head)
         ring = decode_ring(cursor.ring)
         self._top = ring.top
-        common = await self._last_common(ring, head)
+        has_top = False
+        if self._state is IndexerState.CATCHING_UP:
+            # Both at once: the last block read is not the head, so that its presence is asked for anyway.
+            head, has_top = await both(self._latest, partial(self._shows, ring.top))
+        else:
+            head = await self._latest()
+        self._head = head
+        common = ring.top if has_top else await self._last_common(ring, head)
         if common is None:
             self._halt(ring)
             return False
@@ -371,6 +381,11 @@ class Indexer:
     async def _has(self, mark: Mark) -> bool:
         return mark.number == NOTHING_READ or (await header_at(self._chain, mark.number)).hash == mark.hash
 
+    async def _shows(self, mark: Mark) -> bool:
+        """Whether the node shows the block now; False proves nothing, since its head is not known yet."""
+        header = await self._chain.block(mark.number) if mark.number != NOTHING_READ else None
+        return header is not None and header.hash == mark.hash
+
     async def _undone(self, ring: Ring, common: Mark) -> tuple[Mark, list[KeptRow]]:
         """Return (block to go back to, stored rows of higher blocks) after a re-organisation.
 
@@ -426,16 +441,18 @@ class Indexer:
 
     async def _read_history(self, after: Mark, history: int) -> Reading:
         while True:
-            last = min(after.number + self._span, history)
+            width = min(self._span, history - after.number)
+            ends = range(after.number, history, width)[:INDEX_RANGES_MAX]
+            spans = [(end + 1, min(end + width, history)) for end in ends]
             try:
-                reading = await read_range(self._chain, self._wanted, after, last)
+                reading = await read_ranges(self._chain, self._wanted, after, spans)
             except LogsRefused:
                 self._counts["refused"] += 1
-                if last == after.number + 1:
+                if width == 1:
                     raise
-                self._span = (last - after.number) // 2
+                self._span = width // 2
                 continue
-            if last == after.number + self._span:  # a shorter range does not prove the whole span
+            if width == self._span:  # a shorter range does not prove the whole span
                 self._span = min(INDEX_RANGE_BLOCKS_MAX, self._span + self._span // 8 + 1)
             return reading
 

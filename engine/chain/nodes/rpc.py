@@ -50,6 +50,7 @@ from ....feeds.transport.httpx_transport import DialTransport
 from ....feeds.transport.streams import client_tls
 from ..port import At, EthCall, GasFees, Header, Log, LogFilter, Receipt, Upcoming
 from ..reverts import NO_ERRORS, CustomErrors, revert_reason
+from ..together import all_of
 from . import rpc_values as values
 from .failover import Nodes, NodeStatistics, NotDone, Talk, WrongChain, result_of
 from .heads import Heads, HeadStatistics
@@ -69,6 +70,7 @@ from .rpc_wording import (
 T = TypeVar("T")
 
 _CONNECTIONS_MAX = 32  # to each node
+_CROSS_CHECKS_MAX = 8  # at the same time
 _TIP_PERCENTILE = 50
 
 
@@ -326,6 +328,20 @@ class RpcChain:
         except BlockGone:
             return None
 
+    async def headers(self, numbers: Sequence[int]) -> list[Header]:
+        """Read the headers of the blocks at several heights in one batch. See `Chain.headers`."""
+
+        async def converse(talk: Talk) -> list[Header]:
+            calls: list[RpcCall] = [("eth_getBlockByNumber", [hex(number), False]) for number in numbers]
+            outcomes = await talk.outcomes(calls)
+            found = [_block_of(one, at) for one, at in zip(outcomes, numbers, strict=True)]
+            for block, number in zip(found, numbers, strict=True):
+                if block is None:  # this node lacks the block; another may have it
+                    raise _gone(number)
+            return [block.header for block in found if block is not None]
+
+        return await self._nodes.ask(converse) if numbers else []
+
     async def recent_block(self, age_s: float) -> Header:
         """Return the last accepted head if it is that young, else read the latest block.
 
@@ -402,30 +418,35 @@ class RpcChain:
             BlockGone: the chain does not have the block (any more); the result is never an empty list
                 instead.
         """
-        return await self._nodes.ask(lambda talk: self._logs_of(talk, wanted, block_hash))
-
-    async def _logs_of(self, talk: Talk, wanted: LogFilter, block_hash: bytes) -> list[Log]:
-        named = to_hex(block_hash)
-        found, outcome = await talk.outcomes(
-            [
-                ("eth_getBlockByHash", [named, False]),
-                ("eth_getLogs", [values.filter_parameter(wanted) | {"blockHash": named}]),
-            ]
-        )
-        block = values.read_block(result_of(found, "eth_getBlockByHash"))
-        if block is None or (isinstance(outcome, RpcError) and is_block_unknown(outcome)):
-            raise _gone(block_hash)
-        logs = values.read_logs(result_of(outcome, "eth_getLogs"))
-        for log in logs:
-            if (log.block_hash, log.block_number) != (block_hash, block.header.number):
-                raise ChainError(f"eth_getLogs: logs of block {to_hex(log.block_hash)} for {named}")
-            if not wanted.matches(log):
-                raise ChainError("eth_getLogs: an unrequested log")
-        if block.header.hash != block_hash:
-            raise ChainError(f"block {to_hex(block.header.hash)} for {named}")
-        if not logs and may_match(block.bloom, wanted):
-            await self._cross_check(talk, wanted, block)
+        (logs,) = await self.logs_of_each(wanted, (block_hash,))
         return logs
+
+    async def logs_of_each(self, wanted: LogFilter, block_hashes: Sequence[bytes]) -> list[list[Log]]:
+        """Read the logs of several blocks that pass a filter, in one batch. See `Chain.logs_of_each`.
+
+        Raises:
+            BlockGone: as of `logs_of`, for any of the blocks.
+        """
+        return await self._nodes.ask(lambda talk: self._logs_of_each(talk, wanted, block_hashes))
+
+    async def _logs_of_each(
+        self, talk: Talk, wanted: LogFilter, block_hashes: Sequence[bytes]
+    ) -> list[list[Log]]:
+        calls: list[RpcCall] = []
+        for block_hash in block_hashes:
+            named = to_hex(block_hash)
+            calls.append(("eth_getBlockByHash", [named, False]))
+            calls.append(("eth_getLogs", [values.filter_parameter(wanted) | {"blockHash": named}]))
+        outcomes = await talk.outcomes(calls)
+        found: list[list[Log]] = []
+        doubted: list[values.FullHeader] = []
+        for block_hash, shown, outcome in zip(block_hashes, outcomes[::2], outcomes[1::2], strict=True):
+            block, logs = _logs_in(wanted, block_hash, shown, outcome)
+            found.append(logs)
+            if not logs and may_match(block.bloom, wanted):
+                doubted.append(block)
+        await all_of(partial(self._cross_check, talk, wanted), doubted, _CROSS_CHECKS_MAX)
+        return found
 
     async def _cross_check(self, talk: Talk, wanted: LogFilter, block: values.FullHeader) -> None:
         """Check that all logs of a block together set every bit of the bloom filter in the block's header.
@@ -551,16 +572,49 @@ async def _block_at(talk: Talk, at: bytes | int) -> values.FullHeader | None:
     Raises:
         ChainError: the node answers with another block.
     """
-    is_height = isinstance(at, int)
     named = hex(at) if isinstance(at, int) else to_hex(at)
-    method = "eth_getBlockByNumber" if is_height else "eth_getBlockByHash"
-    (outcome,) = await talk.outcomes([(method, [named, False])])
+    (outcome,) = await talk.outcomes([(_method_of(at), [named, False])])
+    return _block_of(outcome, at)
+
+
+def _method_of(at: bytes | int) -> str:
+    return "eth_getBlockByNumber" if isinstance(at, int) else "eth_getBlockByHash"
+
+
+def _block_of(outcome: RpcOutcome, at: bytes | int) -> values.FullHeader | None:
+    """Decode the node's answer for the block at a height or with a hash. See `_block_at`."""
+    method = _method_of(at)
     if isinstance(outcome, RpcError) and is_block_unknown(outcome):
         return None
     block = values.read_block(result_of(outcome, method))
     if block is not None and at not in (block.header.number, block.header.hash):
+        named = at if isinstance(at, int) else to_hex(at)
         raise ChainError(f"{method}: block {block.header.number} {to_hex(block.header.hash)} for {named}")
     return block
+
+
+def _logs_in(
+    wanted: LogFilter, block_hash: bytes, shown: RpcOutcome, outcome: RpcOutcome
+) -> tuple[values.FullHeader, list[Log]]:
+    """Decode the node's answers for the block with a hash, and for its logs that pass a filter.
+
+    Raises:
+        BlockGone: the node does not have the block.
+        ChainError: the answers are of another block, or hold other logs.
+    """
+    named = to_hex(block_hash)
+    block = values.read_block(result_of(shown, "eth_getBlockByHash"))
+    if block is None or (isinstance(outcome, RpcError) and is_block_unknown(outcome)):
+        raise _gone(block_hash)
+    logs = values.read_logs(result_of(outcome, "eth_getLogs"))
+    for log in logs:
+        if (log.block_hash, log.block_number) != (block_hash, block.header.number):
+            raise ChainError(f"eth_getLogs: logs of block {to_hex(log.block_hash)} for {named}")
+        if not wanted.matches(log):
+            raise ChainError("eth_getLogs: an unrequested log")
+    if block.header.hash != block_hash:
+        raise ChainError(f"block {to_hex(block.header.hash)} for {named}")
+    return block, logs
 
 
 async def _receipts(talk: Talk, tx_hashes: Sequence[bytes]) -> list[Receipt | None]:

@@ -34,6 +34,7 @@ from ....config.errors import (
 from ...chain.delegation import is_delegation
 from ...chain.port import At, EthCall, GasFees, Header, Log, LogFilter, Receipt, Upcoming
 from ...chain.reverts import NO_ERRORS, CustomErrors, revert_reason
+from ...chain.together import each_header
 from . import blocks
 from .blocks import Block
 from .evm import EvmMessage, ExecutionResult
@@ -209,6 +210,10 @@ class EmbeddedChain:
         found = await self.full_block(at)
         return None if found is None else found.header
 
+    async def headers(self, numbers: Sequence[int]) -> list[Header]:
+        """Headers of the blocks at several heights; see `Chain.headers`."""
+        return await each_header(self.block, numbers)
+
     async def recent_block(self, age_s: float) -> Header:  # noqa: ARG002  the latest is at hand
         """Return the header of the latest block; see `Chain.recent_block`."""
         return (await self.head()).header
@@ -255,6 +260,10 @@ class EmbeddedChain:
         """Return the logs of one block that match a filter; see `Chain.logs_of`."""
         async with self._lock:
             return [log for log in self._ledger.find(block_hash).logs if wanted.matches(log)]
+
+    async def logs_of_each(self, wanted: LogFilter, block_hashes: Sequence[bytes]) -> list[list[Log]]:
+        """Return the logs of several blocks that match a filter; see `Chain.logs_of_each`."""
+        return [await self.logs_of(wanted, block_hash) for block_hash in block_hashes]
 
     async def wait_head(self, known: bytes) -> None:
         """Wait until the hash of the latest block differs from `known`; see `Chain.wait_head`."""

@@ -10,7 +10,8 @@
 After a signal to end the parent closes its copy of the socket: the last child to drain empties the queue
 and closes the socket, so that no connection waits for a process that will never accept.
 
-The children inherit the one socket, so a connection in its queue outlives any of them. Each child reads its
+The children inherit the one socket, so a connection in its queue outlives any of them. They share a memory in
+which each tells the number of its connections, so that all get equally many (`Spread`). Each child reads its
 index and the number of children from its environment: a maker divides its balance and limits by that number.
 
 A child that ends unasked, even with status 0, has crashed. Children run in process groups of their own, so
@@ -30,9 +31,11 @@ from msgspec import Struct
 
 from ....config.sections.server import ServerSettings
 from ....config.timeouts import PROCESS_KILL_S, PROCESS_PAUSE_S, PROCESS_PAUSE_S_MAX, PROCESS_STEADY_S
+from ..server.spread import Spread, spread_file, vacate
 
 _LISTENER = "CAMBIST_LISTENER_FD"
 _PARENT = "CAMBIST_PARENT_FD"
+_SPREAD = "CAMBIST_SPREAD_FD"
 _INDEX = "CAMBIST_PROCESS_INDEX"
 _COUNT = "CAMBIST_PROCESS_COUNT"
 
@@ -61,14 +64,16 @@ async def run_processes(settings: ServerSettings, command: Sequence[str], listen
         The exit status: 0 if all children ended well after SIGTERM or SIGINT, else 1.
     """
     parent_read, parent_write = os.pipe()
+    spread = spread_file(settings.processes)
     try:
-        family = _Family(settings, command, listener, parent_read)
+        family = _Family(settings, command, listener, parent_read, spread)
         with trio.open_signal_receiver(signal.SIGTERM, signal.SIGINT) as signals:
             return await family.run(signals)
     finally:
         listener.close()
         os.close(parent_read)
         os.close(parent_write)
+        os.close(spread)
 
 
 def inherited_listener() -> socket.socket | None:
@@ -79,6 +84,12 @@ def inherited_listener() -> socket.socket | None:
     listener = socket.socket(fileno=int(descriptor))
     listener.settimeout(0)
     return listener
+
+
+def inherited_spread() -> Spread | None:
+    """Open the memory in which this process and its siblings tell their connections; None if it is alone."""
+    descriptor, place = os.environ.get(_SPREAD), process_place()
+    return None if descriptor is None else Spread(int(descriptor), place.index, place.count)
 
 
 def process_place() -> ProcessNumber:
@@ -105,13 +116,18 @@ class _Family:
     """The child processes that one parent keeps running behind a shared listening socket."""
 
     def __init__(
-        self, settings: ServerSettings, command: Sequence[str], listener: socket.socket, parent_read: int
+        self,
+        settings: ServerSettings,
+        command: Sequence[str],
+        listener: socket.socket,
+        parent_read: int,
+        spread: int,
     ) -> None:
         self._count = settings.processes
         self._patience_s = settings.drain_s + PROCESS_KILL_S
         self._command = list(command)
         self._listener = listener
-        self._inherited = (listener.fileno(), parent_read)
+        self._inherited = (listener.fileno(), parent_read, spread)
         self._starting = 0  # children that are inheriting the socket now
         self._children: dict[int, trio.Process] = {}
         self._status = 0
@@ -174,8 +190,8 @@ class _Family:
 
     async def _run_child(self, index: int) -> int:
         """Start the child process with this index, wait for its end, and return its exit status."""
-        listener, parent = self._inherited
-        place = {_LISTENER: listener, _PARENT: parent, _INDEX: index, _COUNT: self._count}
+        listener, parent, spread = self._inherited
+        place = {_LISTENER: listener, _PARENT: parent, _SPREAD: spread, _INDEX: index, _COUNT: self._count}
         environment = os.environ | {name: str(value) for name, value in place.items()}
         self._starting += 1
         try:
@@ -192,6 +208,7 @@ class _Family:
         try:
             return await child.wait()
         finally:
+            vacate(spread, index)
             del self._children[index]
             if child.returncode is None:
                 child.kill()

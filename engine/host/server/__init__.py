@@ -2,8 +2,8 @@
 
 In: accepted sockets and a table of routes. Out: answers, streams, WebSockets; a line of the access log for
     each of them.
-Reading order: `addresses`, `routing`, `pauses`, `exchange`, `gate`, `listener`, `reactor`, `connection`,
-    `turns`, `streaming`, `assets`, `access_log`.
+Reading order: `addresses`, `routing`, `pauses`, `exchange`, `gate`, `listener`, `spread`, `reactor`,
+    `connection`, `turns`, `streaming`, `assets`, `access_log`.
 """
 
 from .access_log import AccessLog, open_access_log

@@ -43,6 +43,7 @@ from ....config.sections.server import ServerSettings
 from ....config.timeouts import SERVER_DRAIN_IDLE_S, SERVER_LINGER_S
 from ....feeds.transport.lean_stream import has_input
 from ....feeds.transport.websocket import serve_websocket
+from .addresses import network_of
 from .exchange import Responder
 from .routing import CoroutineHandler, HttpCall, HttpRoute, Reply, RouteGroup, SocketRoute, StreamReply
 from .streaming import Pump, close_pieces
@@ -195,7 +196,7 @@ class Connection:
     async def _serve(self) -> None:
         """Answer the requests that the HTTP parser yields until the connection's last one."""
         if self._ahead:  # handed over by the reactor: no read, which would take the turn, comes before
-            await self._turns.take()
+            await self._turns.take(network_of(self._client))
         while True:
             if self._resumes_at and self._http.phase is not CLOSED:
                 await self._pause()
@@ -205,7 +206,7 @@ class Connection:
                 if self._http.is_due:  # bytes are left to parse: a read would buffer more without a bound
                     self._turns.end()
                     await trio.lowlevel.checkpoint()
-                    await self._turns.take()
+                    await self._turns.take(network_of(self._client))
                 else:
                     await self._flush()
                     if not await self._read():
@@ -227,7 +228,7 @@ class Connection:
         self._turns.end()
         await self._exchange.pauses.over(self._resumes_at)
         self._resumes_at = 0.0
-        await self._turns.take()
+        await self._turns.take(network_of(self._client))
 
     async def _read(self) -> bool:
         """Read bytes from the client into the HTTP parser.
@@ -349,7 +350,7 @@ class Connection:
                 self._turns.end()
                 await self._flush()
                 await trio.lowlevel.checkpoint()
-                await self._turns.take()
+                await self._turns.take(network_of(self._client))
             reply: Reply | StreamReply = exchange.run_plain_handler(route.surface, route.plain, call)
         else:
             await self._flush()

@@ -42,7 +42,12 @@ from trio import TASK_STATUS_IGNORED, TaskStatus
 from ....codecs.http1 import Event, Http1Limits, ServerConnection
 from ....config.errors import ServiceUnavailable
 from ....config.sections.server import ServerSettings
-from ....config.timeouts import SERVER_ACCEPT_PAUSE_S, SERVER_DRAIN_IDLE_S, TLS_HANDSHAKE_S
+from ....config.timeouts import (
+    SERVER_ACCEPT_PAUSE_S,
+    SERVER_DRAIN_IDLE_S,
+    SERVER_SPREAD_S,
+    TLS_HANDSHAKE_S,
+)
 from ....feeds.durations import Durations
 from ....feeds.transport.streams import BACKLOG, server_tls
 from .access_log import AccessLog
@@ -52,6 +57,7 @@ from .exchange import Counters, Responder
 from .pauses import Pauses
 from .reactor import HAS_EPOLL, Reactor
 from .routing import Router
+from .spread import Spread
 from .turns import PacedStream, Turns
 
 Listener: TypeAlias = socket.socket | trio.abc.Listener[trio.abc.Stream]
@@ -75,6 +81,7 @@ class Server:
         reactor: whether one task (`Reactor`) may serve all connections without TLS, if the platform has
             epoll.
         proxies: IP addresses of trusted proxies, which may have any number of connections.
+        spread: numbers of connections of the processes that share the listening socket; None for one process.
 
     Raises:
         ConfigError: the TLS files cannot be used.
@@ -89,6 +96,7 @@ class Server:
         access_log: AccessLog | None = None,
         reactor: bool = True,
         proxies: Iterable[str] = (),
+        spread: Spread | None = None,
     ) -> None:
         limits = Http1Limits(
             body_bytes_max=settings.body_bytes_max,
@@ -102,6 +110,7 @@ class Server:
             router, limits, wall_ms, access_log, settings.bodies_bytes_max, self._pauses
         )
         self._turns = Turns()
+        self._spread = spread
         self._connections_max = settings.connections_max
         self._access_log = access_log
         self._tls = server_tls(settings.tls.certificate, settings.tls.key) if settings.tls else None
@@ -154,6 +163,7 @@ class Server:
                     nursery.start_soon(self._reactor.run)
                 with trio.CancelScope() as accepting:
                     nursery.start_soon(self._await_drain, accepting)
+                    self._count(0)
                     task_status.started()
                     try:
                         await self._accept(listener)
@@ -192,22 +202,48 @@ class Server:
         try:
             while True:
                 await trio.lowlevel.wait_readable(listener)
-                if not self._accept_queued(listener):
+                is_done = (
+                    self._accept_queued(listener)
+                    if self._spread is None
+                    else await self._accept_share(listener, self._spread)
+                )
+                if not is_done:
                     await trio.sleep(SERVER_ACCEPT_PAUSE_S)
         finally:
+            if self._spread:
+                self._spread.leave()
             for _ in range(0, BACKLOG, _ACCEPTS_MAX):
                 if not self._accept_queued(listener) or self._is_queue_empty:
                     break
                 await trio.lowlevel.cancel_shielded_checkpoint()
 
-    def _accept_queued(self, listener: socket.socket) -> bool:
+    async def _accept_share(self, listener: socket.socket, spread: Spread) -> bool:
+        """Accept those of the queued connections that fall to this process. See `_accept_queued`."""
+        room = spread.room()
+        if room:
+            return self._accept_queued(listener, room)
+        there = spread.others()
+        await trio.sleep(SERVER_SPREAD_S)
+        room, before = spread.room(), self._total()
+        if not room and spread.others() != there:
+            return True  # the others are accepting, and what waits is still theirs
+        is_done = self._accept_queued(listener, room or spread.left)
+        if not room and self._total() > before:
+            spread.took_left()
+        return is_done
+
+    def _total(self) -> int:
+        """Number of connections accepted and refused until now."""
+        return self._exchange.counters.accepted + self._exchange.counters.refused
+
+    def _accept_queued(self, listener: socket.socket, most: int = _ACCEPTS_MAX) -> bool:
         """Accept a bounded number of connections from the listening socket's queue.
 
         Returns:
             False if the system is out of file descriptors or memory.
         """
         self._is_queue_empty = False
-        for _ in range(_ACCEPTS_MAX):
+        for _ in range(min(most, _ACCEPTS_MAX)):
             try:
                 connected, address = listener.accept()
             except BlockingIOError:
@@ -231,7 +267,7 @@ class Server:
             self._refuse(peer, client)
             return
         counters.accepted += 1
-        counters.connections += 1
+        self._count(1)
         if client not in self._proxies:
             self._by_address[address_share(client)] += 1
             self._by_network[network_of(client)] += 1
@@ -245,7 +281,7 @@ class Server:
                 peer.close()
                 self._leave(client)
             return
-        stream = PacedStream(peer, self._turns) if isinstance(peer, socket.socket) else peer
+        stream = PacedStream(peer, self._turns, client) if isinstance(peer, socket.socket) else peer
         self._nursery.start_soon(self._serve_stream, stream, client, None, b"", None, resumes_at)
 
     def _is_crowded(self, client: str) -> bool:
@@ -271,12 +307,12 @@ class Server:
         resumes_at: float,
     ) -> None:
         """Start a task for a connection that the reactor hands over; parameters as those of `Promote`."""
-        stream = PacedStream(connected, self._turns)
+        stream = PacedStream(connected, self._turns, client)
         self._nursery.start_soon(self._serve_stream, stream, client, http, output, event, resumes_at)
 
     def _leave(self, client: str) -> None:
         """Subtract an ended connection from the totals of `_admit`: all, its address's and its network's."""
-        self._exchange.counters.connections -= 1
+        self._count(-1)
         if client not in self._proxies:
             share = address_share(client)
             self._by_address[share] -= 1
@@ -288,11 +324,17 @@ class Server:
                 del self._by_network[network]
         self._empty.set()
 
+    def _count(self, more: int) -> None:
+        """Add to the number of open connections, and tell it the other processes."""
+        self._exchange.counters.connections += more
+        if self._spread and not self._draining.is_set():
+            self._spread.tell(self._exchange.counters.connections)
+
     def _refuse(self, peer: socket.socket | trio.abc.Stream, client: str) -> None:
         """Refuse a connection above a limit: answer 503, or only close it over TLS or among many refusals."""
         if not isinstance(peer, socket.socket) or (self._tls is None and self._refusals < _REFUSALS_MAX):
             self._refusals += 1
-            stream = PacedStream(peer, self._turns) if isinstance(peer, socket.socket) else peer
+            stream = PacedStream(peer, self._turns, client) if isinstance(peer, socket.socket) else peer
             self._nursery.start_soon(self._serve_refusal, stream, client)
         else:
             peer.close()

@@ -4,6 +4,7 @@
        |     --none, or others wait--> waits in line --`Turns.run`, pass by pass--> reads, answers, writes
 
 Without turns, a pass grows with the number of tasks that have a request, and so do all other tasks' waits.
+Networks take turns, and within a network connections: who has many connections waits behind their own.
 The number of connections that leave the line in a pass halves after a pass that took too long, and grows by
 one after any other pass.
 
@@ -17,6 +18,7 @@ from time import perf_counter
 import trio
 
 from ....feeds.transport.lean_stream import LeanStream
+from .addresses import network_of
 
 _TURN_S = 0.001
 _SHARE_MAX = 64
@@ -38,7 +40,7 @@ class Turns(trio.abc.Instrument):
         self._began = 0.0  # start of the turn under way; 0 without one
         self._share = 8  # connections that leave the line in one pass
         self._is_kept = False  # `run` moves the line
-        self._line = trio.lowlevel.ParkingLot()
+        self._line: dict[str, trio.lowlevel.ParkingLot] = {}  # by network; the first is next
         self._keeper = trio.lowlevel.ParkingLot()
 
     def after_io_wait(self, timeout: float) -> None:  # noqa: ARG002 - trio's signature
@@ -63,21 +65,24 @@ class Turns(trio.abc.Instrument):
             self._began = now
         return self._spent < _TURN_S and not self._line
 
-    async def take(self) -> None:
-        """Begin a turn of this connection, at once if `has_room`, else after a wait in the queue.
+    async def take(self, network: str) -> None:
+        """Begin a turn of a connection, at once if `has_room`, else after a wait in the queue.
+
+        Args:
+            network: network of the connection's client (`network_of`).
 
         A call that does not wait is no trio checkpoint. Cancellation does not end the wait, since the
         connection has received a request, which the short time-out of a shutdown must not drop. `close` ends
         all waits; a task that is cancelled by then gets trio.Cancelled in place of a turn.
         """
         if not self.has_room() and self._is_kept:
-            await self._stand_in_line()
+            await self._stand_in_line(network)
         self._began = perf_counter()
 
-    async def _stand_in_line(self) -> None:
+    async def _stand_in_line(self, network: str) -> None:
         self._keeper.unpark_all()
         with trio.CancelScope(shield=True):
-            await self._line.park()
+            await self._line.setdefault(network, trio.lowlevel.ParkingLot()).park()
         if not self._is_kept:
             await trio.lowlevel.checkpoint_if_cancelled()
 
@@ -96,7 +101,9 @@ class Turns(trio.abc.Instrument):
                     await self._keeper.park()
                 over = max(self._spent, self._spent_before) > _TURN_S
                 self._share = max(1, self._share // 2) if over else min(_SHARE_MAX, self._share + 1)
-                self._line.unpark(count=self._share)
+                for _ in range(self._share):
+                    if self._line:
+                        self._let_one_go()
         finally:
             trio.lowlevel.remove_instrument(self)
             self.close()
@@ -104,15 +111,25 @@ class Turns(trio.abc.Instrument):
     def close(self) -> None:
         """Empty the queue for good: no call of `take` waits from now on, as the server is about to end."""
         self._is_kept = False
-        self._line.unpark_all()
+        while self._line:
+            self._let_one_go()
+
+    def _let_one_go(self) -> None:
+        """Let the first connection of the next network begin its turn; the network goes to the end."""
+        network = next(iter(self._line))
+        waiting = self._line.pop(network)
+        waiting.unpark()
+        if waiting:
+            self._line[network] = waiting
 
 
 class PacedStream(LeanStream, trio.abc.HalfCloseableStream):
     """TCP stream of a connection, which returns received bytes only in a turn (see `Turns`)."""
 
-    def __init__(self, connected: socket.socket, turns: Turns) -> None:
+    def __init__(self, connected: socket.socket, turns: Turns, client: str) -> None:
         super().__init__(connected)
         self._turns = turns
+        self._network = network_of(client)
 
     async def receive_some(self, max_bytes: int | None = None) -> bytes:
         """Wait for bytes and for a turn of the connection, and return the bytes; empty at the end of input.
@@ -131,11 +148,11 @@ class PacedStream(LeanStream, trio.abc.HalfCloseableStream):
                 raise trio.BrokenResourceError(error.strerror) from error
             if data is None:
                 await trio.lowlevel.wait_readable(self._socket)
-                await self._turns.take()
+                await self._turns.take(self._network)
                 has_turn = True
                 continue
             if not has_turn:
-                await self._turns.take()
+                await self._turns.take(self._network)
             return data
 
     async def send_all(self, data: bytes | bytearray | memoryview) -> None:

@@ -43,6 +43,7 @@ from ...host.safety.kill_switch import KillSwitch
 from ...host.server import AccessLog, Router, Server
 from ...host.server.assets import asset_group
 from ...host.server.gate import Gate, encode_maker_error
+from ...host.server.spread import Spread
 from ..telemetry.exposition import metrics_group
 from ..telemetry.loop_lag import LoopLag
 from ..telemetry.metrics import Metrics
@@ -110,6 +111,7 @@ class MakerApp:
         place: index of this process, and number of the maker's processes. The processes divide the maker's
             funds and bounds equally.
         access_log: log of the server's requests; None for no log.
+        spread: numbers of connections of the maker's processes; None for one process.
         random: random generator for the jitter before restarts of price sources.
 
     Attributes:
@@ -132,6 +134,7 @@ class MakerApp:
         clock: WallClock,
         place: ProcessNumber = ALONE,
         access_log: AccessLog | None = None,
+        spread: Spread | None = None,
         random: Random | None = None,
     ) -> None:
         maker = settings.maker
@@ -162,7 +165,9 @@ class MakerApp:
         self.prefixes: dict[int, str] = {}
         self.surfaces: dict[int, ChainSurface] = {}
         self.feeds: dict[int, Feed] = {}
-        self.server = Server(self._router(), settings.server, wall_ms=wall_ms, access_log=access_log)
+        self.server = Server(
+            self._router(), settings.server, wall_ms=wall_ms, access_log=access_log, spread=spread
+        )
         for role in self.chains.values():
             self._add_feed(role)
         # After the feeds: if a halts file exists, this calls `_obey`, which publishes through them, at once.

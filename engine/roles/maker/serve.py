@@ -13,6 +13,7 @@ from ...host.process.clock import WallClock
 from ...host.process.processes import (
     ProcessNumber,
     inherited_listener,
+    inherited_spread,
     parent_ended,
     process_place,
     run_processes,
@@ -56,6 +57,7 @@ async def serve_maker(
             clock=WallClock(),
             place=place,
             access_log=access_log,
+            spread=inherited_spread(),
         )
         listener = owned.enter_context(inherited or listening("server", server.host, server.port))
         # One admin listener for all: the other processes learn of a halt by the file of the kill switch.

@@ -23,6 +23,7 @@ from cambist.engine.chain.port import (
     Receipt,
     Upcoming,
 )
+from cambist.engine.chain.together import each_header
 from support.chain.world import mined
 
 T = TypeVar("T")
@@ -68,6 +69,12 @@ class MirroredChain:
 
     async def recent_block(self, age_s: float) -> Header:
         return await self.first.recent_block(age_s)
+
+    async def logs_of_each(self, wanted: LogFilter, block_hashes: Sequence[bytes]) -> list[list[Log]]:
+        return [await self.logs_of(wanted, block_hash) for block_hash in block_hashes]
+
+    async def headers(self, numbers: Sequence[int]) -> list[Header]:
+        return await each_header(self.block, numbers)
 
     async def receipts(self, tx_hashes: Sequence[bytes]) -> list[Receipt | None]:
         return [await self.receipt(tx_hash) for tx_hash in tx_hashes]

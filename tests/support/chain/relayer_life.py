@@ -35,6 +35,7 @@ from cambist.engine.chain.port import At, EthCall, GasFees, Header, Receipt
 from cambist.engine.chain.relay.fee_policy import FeePolicy
 from cambist.engine.chain.relay.relay_state import GIVEN_UP, RelayPolicy, price_of
 from cambist.engine.chain.relay.relayer import IntentOutcome, Relayer
+from cambist.engine.chain.together import each_header
 from cambist.engine.store.leases import SHARDS, Leases
 from cambist.engine.store.process.open_store import open_store
 from cambist.engine.store.queries import Query
@@ -127,6 +128,9 @@ class ChainModel:
         header = await self.block()
         assert header is not None
         return header
+
+    async def headers(self, numbers: Sequence[int]) -> list[Header]:
+        return await each_header(self.block, numbers)
 
     async def receipts(self, tx_hashes: Sequence[bytes]) -> list[Receipt | None]:
         return [await self.receipt(tx_hash) for tx_hash in tx_hashes]

@@ -12,6 +12,7 @@ from msgspec import Struct
 
 from cambist.config.errors import BlockGone, LogsRefused
 from cambist.engine.chain.port import At, EthCall, GasFees, Header, Log, LogFilter, Receipt, Upcoming
+from cambist.engine.chain.together import each_header
 from support.chain.log_emitter import Record
 
 
@@ -134,6 +135,12 @@ class ScriptedChain:
 
     async def recent_block(self, age_s: float) -> Header:
         raise NotImplementedError
+
+    async def logs_of_each(self, wanted: LogFilter, block_hashes: Sequence[bytes]) -> list[list[Log]]:
+        return [await self.logs_of(wanted, block_hash) for block_hash in block_hashes]
+
+    async def headers(self, numbers: Sequence[int]) -> list[Header]:
+        return await each_header(self.block, numbers)
 
     async def receipts(self, tx_hashes: Sequence[bytes]) -> list[Receipt | None]:
         return [await self.receipt(tx_hash) for tx_hash in tx_hashes]

@@ -9,6 +9,7 @@ import trio
 from cambist.config.sections.server import ServerSettings
 from cambist.engine.host.process.processes import (
     inherited_listener,
+    inherited_spread,
     parent_ended,
     process_place,
     run_processes,
@@ -29,7 +30,7 @@ async def serve() -> None:
     surface.plain("GET", "/", who)
     router = Router(surface.encode_error)
     router.mount(surface)
-    server = Server(router, SETTINGS, wall_ms=lambda: 0)
+    server = Server(router, SETTINGS, wall_ms=lambda: 0, spread=inherited_spread())
     listener = inherited_listener()
     assert listener is not None
     async with trio.open_nursery() as nursery:
