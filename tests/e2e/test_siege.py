@@ -2,7 +2,8 @@
 
 `HYPOTHESIS_PROFILE=long pytest -s tests/e2e/test_siege.py` besieges for ten minutes; the usual run takes half
 a minute, and asserts neither times nor how many trades succeed. Chains, makers and agents have a process
-beside the venue's, and the besiegers one of low priority, since they have machines of their own.
+beside the venue's, and the besiegers, who have machines of their own, one that runs where the others leave
+time.
 """
 
 import os

@@ -6,9 +6,10 @@
 The cursor is the last block read, with a ring of blocks before it. A new head only wakes the indexer; without
 a new head the next step begins after INDEX_LOOK_S. Blocks deeper than the ring are history: their logs are
 read in ranges, several at once. Later blocks are read block by block, logs by the block's hash. The number of
-blocks read at once shrinks after a failure or a refusal, and grows after a success. Each step reads the cursor anew and
-moves it by compare-and-set: of two indexers of a chain, only the first to write a step moves the cursor. The
-late indexer goes on from the new cursor, and of the skipped blocks reads only whose funds moved.
+blocks read at once shrinks after a failure or a refusal, and grows after a success. Each step reads the
+cursor anew and moves it by compare-and-set: of two indexers of a chain, only the first to write a step moves
+the cursor. The late indexer goes on from the new cursor, and of the skipped blocks reads only whose funds
+moved.
 
 A failed step (the node lags, contradicts itself or does not answer; the store cannot be reached) is tried
 again. The failed step has written nothing, or, if the store was lost during the write, perhaps everything. A
