@@ -5,7 +5,7 @@ from typing import TypeVar
 
 import trio
 
-from ...config.errors import BlockGone, ChainError
+from ...config.errors import BlockGone, CambistError
 from .port import Header
 
 A = TypeVar("A")
@@ -15,7 +15,8 @@ T = TypeVar("T")
 async def all_of(ask: Callable[[A], Awaitable[T]], about: Sequence[A], at_once: int) -> list[T]:
     """Call `ask` for each element, and return the results in order.
 
-    The calls begin in the order of the elements. The first ChainError cancels all calls and is raised.
+    The calls begin in the order of the elements. The first CambistError (of a node, or of an answer that
+    cannot be read) cancels all calls and is raised.
 
     Args:
         at_once: most calls at a time.
@@ -23,14 +24,14 @@ async def all_of(ask: Callable[[A], Awaitable[T]], about: Sequence[A], at_once: 
     if len(about) == 1:
         return [await ask(about[0])]
     answers: dict[int, T] = {}
-    errors: list[ChainError] = []
+    errors: list[CambistError] = []
     numbered = iter(enumerate(about))
 
     async def work(scope: trio.CancelScope) -> None:
         for number, element in numbered:
             try:
                 answers[number] = await ask(element)
-            except ChainError as error:
+            except CambistError as error:
                 errors.append(error)
                 scope.cancel()
 
@@ -43,7 +44,7 @@ async def all_of(ask: Callable[[A], Awaitable[T]], about: Sequence[A], at_once: 
 
 
 async def both(one: Callable[[], Awaitable[A]], other: Callable[[], Awaitable[T]]) -> tuple[A, T]:
-    """Call two functions at once, and return both results; the first ChainError cancels the other call."""
+    """Call two functions at once, and return both results; the first CambistError cancels the other call."""
     firsts: list[A] = []
     seconds: list[T] = []
 

@@ -243,7 +243,8 @@ def _show_contents(console: "Console", contents: Contents) -> None:
     console.print(f"oldest event        {_time(contents.oldest_event_ms)}")
     for holder in contents.holders:
         if holder.holder:
-            held = f"{holder.shards} by {holder.holder}, until {_time(holder.until_ms)}"
+            until = f", until {_time(holder.until_ms)}" if holder.until_ms else ""
+            held = f"{holder.shards} by {holder.holder}{until}"
         else:
             held = f"{holder.shards} by nobody"
         console.print(f"shards              {held}")

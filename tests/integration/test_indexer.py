@@ -193,6 +193,23 @@ async def test_history_is_read_in_ranges_that_fit_the_node(quick: Store) -> None
     assert indexer.statistics().range_blocks >= 2 * now.range_blocks, "as wide as the node answers"
 
 
+async def test_no_more_ranges_are_read_than_a_step_can_hold(
+    quick: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for place in ("indexer", "reading"):
+        monkeypatch.setattr(f"cambist.engine.chain.index.{place}.INDEX_STEP_ROWS_MAX", 3_000)
+    chain = ScriptedChain()
+    chain.grow(*([logs_of(number, number)] for number in range(8_000)))
+    indexer = an_indexer(chain, quick)
+    await indexer.step()
+    asked = []
+    while await indexer.step():
+        asked.append(chain.asked["logs"])
+        chain.asked["logs"] = 0
+    assert asked[:3] == [8, 2, 2]  # four ranges, whose logs are asked for twice; then one, as a step can hold
+    assert await kept_by(quick, chain.chain_id) == await scanned(chain)
+
+
 async def test_a_history_shorter_than_a_range_does_not_widen_it(quick: Store) -> None:
     chain = ScriptedChain(range_blocks_max=150)
     chain.grow(*([] for _ in range(3_000)))

@@ -1,6 +1,6 @@
 """The indexer names a node's wrong answer, stores no row of it, and its task goes on."""
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from pathlib import Path
 
 import pytest
@@ -163,6 +163,24 @@ class Moving(ScriptedChain):
         return replace(header, hash=b"\x03" * 32) if header and moved else header
 
 
+class Turning(ScriptedChain):
+    """Changes to another branch between the answers for the first and the last block of a range.
+
+    The fork is below all blocks that were read, and no block of the range has logs.
+    """
+
+    first = 0
+
+    async def headers(self, numbers: Sequence[int]) -> list[Header]:
+        headers = await super().headers(numbers)
+        if "logs" not in self.asked:
+            return headers
+        return [
+            replace(header, hash=bytes((7,)) * 32) if header.number == self.first else header
+            for header in headers
+        ]
+
+
 class Pruned(ScriptedChain):
     """Node without logs of its first 300 blocks: ranges come back empty, and single blocks are refused."""
 
@@ -234,6 +252,18 @@ async def test_what_a_node_says_wrong_is_named_and_nothing_of_it_is_kept(
     right.line = chain.line
     await run_dry(an_indexer(right, quick))
     assert await kept_by(quick, chain.chain_id) == await scanned_of(chain)
+
+
+async def test_a_range_whose_blocks_are_of_two_branches_is_not_kept(quick: Store) -> None:
+    chain = Turning()
+    chain.grow(*([] for _ in range(400)))
+    indexer = an_indexer(chain, quick)
+    await indexer.step()
+    cursor = await cursor_of(quick)
+    chain.first = cursor.block_number + 1
+    with pytest.raises(NodeContradiction, match="was replaced during the read"):
+        await indexer.step()
+    assert await cursor_of(quick) == cursor
 
 
 async def test_a_range_whose_end_is_re_organised_away_meanwhile_is_not_kept(quick: Store) -> None:

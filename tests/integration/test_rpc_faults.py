@@ -380,6 +380,20 @@ async def test_a_part_of_the_logs_is_noticed_even_if_it_is_withheld_only_when_as
         assert "only a part" in first_said(chain)
 
 
+@pytest.mark.parametrize(
+    "all_logs", [None, [{"removed": True}], "none"], ids=["null", "a log without fields", "a text"]
+)
+async def test_cross_checks_of_several_blocks_that_cannot_be_read_are_a_fault_of_the_node(
+    all_logs: Any,
+) -> None:
+    async with two_nodes() as (first, _, chain):
+        first.replies["eth_getLogs"] = lambda asked: [] if "address" in asked else all_logs
+        hashes = [block_hash(5), block_hash(7), block_hash(9)]
+        found = await chain.logs_of_each(LogFilter((ADDRESS,)), hashes)
+        assert found == [[first.log(number)] for number in (5, 7, 9)]
+        assert "Invalid input" in first_said(chain)
+
+
 async def test_the_bloom_saves_the_cross_check() -> None:
     async with one_node() as (node, chain):
         assert await chain.logs_of(LogFilter((ADDRESS,)), block_hash(8)) == []

@@ -190,6 +190,7 @@ class Indexer:
         self._depth = max(INDEX_RING_BLOCKS, confirmations)
         self._projection = projection
         self._span = INDEX_RANGE_BLOCKS_MAX  # blocks of the next range
+        self._ranges = INDEX_RANGES_MAX  # that are read at once
         self._count_max = INDEX_STEP_BLOCKS_MAX  # blocks that are read one by one in the next step
         self._version = 0  # of the cursor, as this indexer wrote it last
         self._top = Mark(NOTHING_READ, b"")
@@ -272,7 +273,9 @@ class Indexer:
         else:
             head = await self._latest()
         self._head = head
-        common = ring.top if has_top else await self._last_common(ring, head)
+        # A head below the last block read is for `_last_common`: the node lags, or has other blocks.
+        is_common = has_top and head.number >= ring.top.number
+        common = ring.top if is_common else await self._last_common(ring, head)
         if common is None:
             self._halt(ring)
             return False
@@ -439,11 +442,12 @@ class Indexer:
 
     def _read_less(self) -> None:
         self._span, self._count_max = (self._span + 1) // 2, (self._count_max + 1) // 2
+        self._ranges = (self._ranges + 1) // 2
 
     async def _read_history(self, after: Mark, history: int) -> Reading:
         while True:
             width = min(self._span, history - after.number)
-            ends = range(after.number, history, width)[:INDEX_RANGES_MAX]
+            ends = range(after.number, history, width)[: self._ranges]
             spans = [(end + 1, min(end + width, history)) for end in ends]
             try:
                 reading = await read_ranges(self._chain, self._wanted, after, spans)
@@ -453,6 +457,9 @@ class Indexer:
                     raise
                 self._span = width // 2
                 continue
+            # Ranges beyond what a step may write are read in vain: these tell how many fit.
+            fit = len(reading.marks) * INDEX_STEP_ROWS_MAX // max(1, len(reading.logs))
+            self._ranges = max(1, min(INDEX_RANGES_MAX, self._ranges + 1, fit))
             if width == self._span:  # a shorter range does not prove the whole span
                 self._span = min(INDEX_RANGE_BLOCKS_MAX, self._span + self._span // 8 + 1)
             return reading

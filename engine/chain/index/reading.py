@@ -29,7 +29,6 @@ from ....config.errors import BlockGone, LogsRefused, NodeContradiction, NodeFau
 from ....config.limits import (
     CHAIN_BATCH_CALLS_MAX,
     INDEX_QUESTIONS_MAX,
-    INDEX_RANGES_MAX,
     INDEX_STEP_ROWS_MAX,
 )
 from ..port import Chain, Header, Log, LogFilter, Receipt
@@ -72,14 +71,19 @@ async def header_at(chain: Chain, number: int) -> Header:
     return header
 
 
-async def headers_at(chain: Chain, numbers: Sequence[int]) -> list[Header]:
+async def headers_at(
+    chain: Chain, numbers: Sequence[int], at_once: int = INDEX_QUESTIONS_MAX
+) -> list[Header]:
     """Read the headers of the blocks at several heights, which the node is expected to have, in order.
+
+    Args:
+        at_once: most batches at the same time.
 
     Raises:
         NodeContradiction: the node has no block at one of the heights, or shows a block of another height.
     """
     try:
-        read = await all_of(chain.headers, _batches(numbers), INDEX_QUESTIONS_MAX)
+        read = await all_of(chain.headers, _batches(numbers), at_once)
     except BlockGone as gone:
         raise NodeContradiction(NodeFault.NO_BLOCK, f"the node shows {gone.detail}") from None
     headers = list(chain_of.from_iterable(read))
@@ -161,7 +165,8 @@ async def read_ranges(
         LogsRefused: a range is too wide for the node, or holds too much for one step.
         ChainError: an answer is missing or wrong; NodeContradiction says how.
     """
-    found = await all_of(lambda span: _read_range(chain, contracts, *span), spans, INDEX_RANGES_MAX)
+    at_once = max(1, INDEX_QUESTIONS_MAX // len(spans))
+    found = await all_of(lambda span: _read_range(chain, contracts, *span, at_once), spans, len(spans))
     marks, logs, times = [after], list[Log](), dict[int, int]()
     for beginning, reading in found:
         _check_parent(marks[-1], beginning)
@@ -173,10 +178,13 @@ async def read_ranges(
     return Reading(tuple(marks[1:]), tuple(logs), times, None)
 
 
-async def _read_range(chain: Chain, contracts: LogFilter, first: int, last: int) -> tuple[Header, Reading]:
+async def _read_range(
+    chain: Chain, contracts: LogFilter, first: int, last: int, at_once: int
+) -> tuple[Header, Reading]:
     """Read the logs of the blocks from height `first` to `last`; with the header of the first block."""
-    # The last block is read before the logs and once more after them: an unchanged last block means an
-    # unchanged range, which is read by heights.
+    # The first and the last block are read before the logs and once more after them: an unchanged last block
+    # means an unchanged range, which is read by heights. The first block is compared too: the node may change
+    # to another branch between its answers for the two, and then the last block alone is of the new branch.
     beginning, end = await headers_at(chain, (first, last))
     found = await chain.logs(contracts, first, last)
     # A single block cannot be halved, and is taken whatever its number of logs.
@@ -187,12 +195,15 @@ async def _read_range(chain: Chain, contracts: LogFilter, first: int, last: int)
     if numbers and not first <= numbers[0] <= numbers[-1] <= last:
         raise NodeContradiction(NodeFault.FOREIGN_LOG, f"a log is not of blocks {first} to {last}")
     # All at once: each of them only has to come after the logs.
-    (again, of_first), ((*headers, end_again), receipts) = await both(
+    (again, of_first), ((*headers, first_again, end_again), receipts) = await both(
         lambda: both(
             partial(chain.logs, contracts, first, last),
             partial(_logs_of_old, chain, contracts, Mark(first, beginning.hash)),
         ),
-        lambda: both(partial(headers_at, chain, (*numbers, last)), partial(_receipts_of, chain, found)),
+        lambda: both(
+            partial(headers_at, chain, (*numbers, first, last), at_once),
+            partial(_receipts_of, chain, found, at_once),
+        ),
     )
     if found != again:
         raise NodeContradiction(
@@ -205,8 +216,9 @@ async def _read_range(chain: Chain, contracts: LogFilter, first: int, last: int)
         _check_log(log, contracts, Mark(log.block_number, by_number[log.block_number].hash))
     _check_order(found)
     _check_receipts(contracts, found, receipts)
-    if end_again.hash != end.hash:
-        raise NodeContradiction(NodeFault.WRONG_BLOCK, f"block {last} was replaced during the read")
+    for before, now in ((beginning, first_again), (end, end_again)):
+        if now.hash != before.hash:
+            raise NodeContradiction(NodeFault.WRONG_BLOCK, f"block {now.number} was replaced during the read")
     times = {number: header.time_s for number, header in by_number.items()}
     return beginning, Reading((Mark(last, end.hash),), tuple(found), times, None)
 
@@ -236,11 +248,13 @@ async def _logs_of_each(chain: Chain, wanted: LogFilter, blocks: Sequence[Mark])
     return found
 
 
-async def _receipts_of(chain: Chain, logs: Sequence[Log]) -> dict[bytes, Receipt | None]:
+async def _receipts_of(
+    chain: Chain, logs: Sequence[Log], at_once: int = INDEX_QUESTIONS_MAX
+) -> dict[bytes, Receipt | None]:
     """Read the receipts of the logs' transactions, by the transactions' hashes."""
     hashes = list(dict.fromkeys(log.tx_hash for log in logs))
     # The blocks of the logs are known: a receipt of another block is found by its hash.
-    read = await all_of(chain.receipts, _batches(hashes), INDEX_QUESTIONS_MAX)
+    read = await all_of(chain.receipts, _batches(hashes), at_once)
     return dict(zip(hashes, chain_of.from_iterable(read), strict=True))
 
 

@@ -43,7 +43,6 @@ from ....config.sections.server import ServerSettings
 from ....config.timeouts import SERVER_DRAIN_IDLE_S, SERVER_LINGER_S
 from ....feeds.transport.lean_stream import has_input
 from ....feeds.transport.websocket import serve_websocket
-from .addresses import network_of
 from .exchange import Responder
 from .routing import CoroutineHandler, HttpCall, HttpRoute, Reply, RouteGroup, SocketRoute, StreamReply
 from .streaming import Pump, close_pieces
@@ -117,6 +116,7 @@ class Connection:
         exchange: answers the requests.
         waits: time-outs, and the most unsent bytes.
         turns: limits the time that all connections together use in one pass of trio's scheduler.
+        turn_key: whose turns the connection shares; see `Turns.take`.
         http: HTTP parser of a connection that the reactor, one task for many connections, has served before;
             None for a new connection.
         output: bytes to send first: answers to earlier requests of the connection.
@@ -132,6 +132,7 @@ class Connection:
         waits: Waits,
         turns: Turns,
         *,
+        turn_key: str = "",
         http: ServerConnection | None = None,
         output: bytes = b"",
         event: Event | None = None,
@@ -142,6 +143,7 @@ class Connection:
         self._exchange = exchange
         self._waits = waits
         self._turns = turns
+        self._turn_key = turn_key
         self._http = http or ServerConnection(exchange.limits, exchange.bodies)
         self._output = [output] if output else []
         self._output_bytes = len(output)
@@ -196,7 +198,7 @@ class Connection:
     async def _serve(self) -> None:
         """Answer the requests that the HTTP parser yields until the connection's last one."""
         if self._ahead:  # handed over by the reactor: no read, which would take the turn, comes before
-            await self._turns.take(network_of(self._client))
+            await self._turns.take(self._turn_key)
         while True:
             if self._resumes_at and self._http.phase is not CLOSED:
                 await self._pause()
@@ -206,7 +208,7 @@ class Connection:
                 if self._http.is_due:  # bytes are left to parse: a read would buffer more without a bound
                     self._turns.end()
                     await trio.lowlevel.checkpoint()
-                    await self._turns.take(network_of(self._client))
+                    await self._turns.take(self._turn_key)
                 else:
                     await self._flush()
                     if not await self._read():
@@ -228,7 +230,7 @@ class Connection:
         self._turns.end()
         await self._exchange.pauses.over(self._resumes_at)
         self._resumes_at = 0.0
-        await self._turns.take(network_of(self._client))
+        await self._turns.take(self._turn_key)
 
     async def _read(self) -> bool:
         """Read bytes from the client into the HTTP parser.
@@ -350,7 +352,7 @@ class Connection:
                 self._turns.end()
                 await self._flush()
                 await trio.lowlevel.checkpoint()
-                await self._turns.take(network_of(self._client))
+                await self._turns.take(self._turn_key)
             reply: Reply | StreamReply = exchange.run_plain_handler(route.surface, route.plain, call)
         else:
             await self._flush()

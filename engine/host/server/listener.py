@@ -111,6 +111,8 @@ class Server:
         )
         self._turns = Turns()
         self._spread = spread
+        self._is_accepting = False
+        self._proxied = 0
         self._connections_max = settings.connections_max
         self._access_log = access_log
         self._tls = server_tls(settings.tls.certificate, settings.tls.key) if settings.tls else None
@@ -163,6 +165,7 @@ class Server:
                     nursery.start_soon(self._reactor.run)
                 with trio.CancelScope() as accepting:
                     nursery.start_soon(self._await_drain, accepting)
+                    self._is_accepting = True
                     self._count(0)
                     task_status.started()
                     try:
@@ -210,6 +213,7 @@ class Server:
                 if not is_done:
                     await trio.sleep(SERVER_ACCEPT_PAUSE_S)
         finally:
+            self._is_accepting = False
             if self._spread:
                 self._spread.leave()
             for _ in range(0, BACKLOG, _ACCEPTS_MAX):
@@ -219,18 +223,23 @@ class Server:
 
     async def _accept_share(self, listener: socket.socket, spread: Spread) -> bool:
         """Accept those of the queued connections that fall to this process. See `_accept_queued`."""
-        room = spread.room()
-        if room:
+        if room := self._room(spread):
             return self._accept_queued(listener, room)
         there = spread.others()
         await trio.sleep(SERVER_SPREAD_S)
-        room, before = spread.room(), self._total()
-        if not room and spread.others() != there:
-            return True  # the others are accepting, and what waits is still theirs
-        is_done = self._accept_queued(listener, room or spread.left)
-        if not room and self._total() > before:
+        if room := self._room(spread):
+            return self._accept_queued(listener, room)
+        # What still waits is taken here, since the others are busy or stand still. One at a time while their
+        # numbers change: they may be just about to accept.
+        is_still, before = spread.others() == there, self._total()
+        is_done = self._accept_queued(listener, spread.left if is_still else 1)
+        if is_still and self._total() > before:
             spread.took_left()
         return is_done
+
+    def _room(self, spread: Spread) -> int:
+        """Number of connections that fall to this process now, and for which it has room."""
+        return max(0, min(spread.room(), self._connections_max - self._exchange.counters.connections))
 
     def _total(self) -> int:
         """Number of connections accepted and refused until now."""
@@ -281,8 +290,19 @@ class Server:
                 peer.close()
                 self._leave(client)
             return
-        stream = PacedStream(peer, self._turns, client) if isinstance(peer, socket.socket) else peer
+        stream = (
+            PacedStream(peer, self._turns, self._turn_key(client))
+            if isinstance(peer, socket.socket)
+            else peer
+        )
         self._nursery.start_soon(self._serve_stream, stream, client, None, b"", None, resumes_at)
+
+    def _turn_key(self, client: str) -> str:
+        """Whose turns a new connection shares: its network's; a trusted proxy's connection has its own."""
+        if client not in self._proxies:
+            return network_of(client)
+        self._proxied += 1
+        return f"{client} {self._proxied}"
 
     def _is_crowded(self, client: str) -> bool:
         """Whether the client's address has as many connections as allowed; trusted proxies have no limit."""
@@ -307,7 +327,7 @@ class Server:
         resumes_at: float,
     ) -> None:
         """Start a task for a connection that the reactor hands over; parameters as those of `Promote`."""
-        stream = PacedStream(connected, self._turns, client)
+        stream = PacedStream(connected, self._turns, self._turn_key(client))
         self._nursery.start_soon(self._serve_stream, stream, client, http, output, event, resumes_at)
 
     def _leave(self, client: str) -> None:
@@ -327,14 +347,18 @@ class Server:
     def _count(self, more: int) -> None:
         """Add to the number of open connections, and tell it the other processes."""
         self._exchange.counters.connections += more
-        if self._spread and not self._draining.is_set():
+        if self._spread and self._is_accepting:
             self._spread.tell(self._exchange.counters.connections)
 
     def _refuse(self, peer: socket.socket | trio.abc.Stream, client: str) -> None:
         """Refuse a connection above a limit: answer 503, or only close it over TLS or among many refusals."""
         if not isinstance(peer, socket.socket) or (self._tls is None and self._refusals < _REFUSALS_MAX):
             self._refusals += 1
-            stream = PacedStream(peer, self._turns, client) if isinstance(peer, socket.socket) else peer
+            stream = (
+                PacedStream(peer, self._turns, self._turn_key(client))
+                if isinstance(peer, socket.socket)
+                else peer
+            )
             self._nursery.start_soon(self._serve_refusal, stream, client)
         else:
             peer.close()
@@ -360,6 +384,7 @@ class Server:
                     self._exchange,
                     self._waits,
                     self._turns,
+                    turn_key=stream.turn_key if isinstance(stream, PacedStream) else client,
                     http=http,
                     output=output,
                     event=event,

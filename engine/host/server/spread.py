@@ -14,6 +14,7 @@ SERVER_SPREAD_S; each further time in a row they take twice as many connections 
 
 import mmap
 import os
+import sys
 import tempfile
 
 _CELL_BYTES = 8
@@ -69,10 +70,13 @@ class Spread:
 
 def spread_file(count: int) -> int:
     """Make the shared memory of `count` processes, none of which accepts yet; the descriptor of its file."""
-    with tempfile.TemporaryFile() as file:
-        file.write(_AWAY.to_bytes(_CELL_BYTES, "little", signed=True) * count)
-        file.flush()
-        return os.dup(file.fileno())
+    if sys.platform == "linux":
+        descriptor = os.memfd_create("cambist-spread")  # never on a disk, whose journal could hold up a write
+    else:
+        with tempfile.TemporaryFile() as file:
+            descriptor = os.dup(file.fileno())
+    os.pwrite(descriptor, _AWAY.to_bytes(_CELL_BYTES, "little", signed=True) * count, 0)
+    return descriptor
 
 
 def vacate(descriptor: int, index: int) -> None:

@@ -4,7 +4,8 @@
        |     --none, or others wait--> waits in line --`Turns.run`, pass by pass--> reads, answers, writes
 
 Without turns, a pass grows with the number of tasks that have a request, and so do all other tasks' waits.
-Networks take turns, and within a network connections: who has many connections waits behind their own.
+Networks take turns, and within a network connections: who has many connections waits behind their own. Each
+connection of a trusted proxy, which carries many clients, counts as a network.
 The number of connections that leave the line in a pass halves after a pass that took too long, and grows by
 one after any other pass.
 
@@ -18,7 +19,6 @@ from time import perf_counter
 import trio
 
 from ....feeds.transport.lean_stream import LeanStream
-from .addresses import network_of
 
 _TURN_S = 0.001
 _SHARE_MAX = 64
@@ -40,7 +40,7 @@ class Turns(trio.abc.Instrument):
         self._began = 0.0  # start of the turn under way; 0 without one
         self._share = 8  # connections that leave the line in one pass
         self._is_kept = False  # `run` moves the line
-        self._line: dict[str, trio.lowlevel.ParkingLot] = {}  # by network; the first is next
+        self._line: dict[str, trio.lowlevel.ParkingLot] = {}  # by key; the first is next
         self._keeper = trio.lowlevel.ParkingLot()
 
     def after_io_wait(self, timeout: float) -> None:  # noqa: ARG002 - trio's signature
@@ -65,24 +65,24 @@ class Turns(trio.abc.Instrument):
             self._began = now
         return self._spent < _TURN_S and not self._line
 
-    async def take(self, network: str) -> None:
+    async def take(self, key: str) -> None:
         """Begin a turn of a connection, at once if `has_room`, else after a wait in the queue.
 
         Args:
-            network: network of the connection's client (`network_of`).
+            key: connections of one key wait behind each other: those of a network, or one of a trusted proxy.
 
         A call that does not wait is no trio checkpoint. Cancellation does not end the wait, since the
         connection has received a request, which the short time-out of a shutdown must not drop. `close` ends
         all waits; a task that is cancelled by then gets trio.Cancelled in place of a turn.
         """
         if not self.has_room() and self._is_kept:
-            await self._stand_in_line(network)
+            await self._stand_in_line(key)
         self._began = perf_counter()
 
-    async def _stand_in_line(self, network: str) -> None:
+    async def _stand_in_line(self, key: str) -> None:
         self._keeper.unpark_all()
         with trio.CancelScope(shield=True):
-            await self._line.setdefault(network, trio.lowlevel.ParkingLot()).park()
+            await self._line.setdefault(key, trio.lowlevel.ParkingLot()).park()
         if not self._is_kept:
             await trio.lowlevel.checkpoint_if_cancelled()
 
@@ -115,21 +115,25 @@ class Turns(trio.abc.Instrument):
             self._let_one_go()
 
     def _let_one_go(self) -> None:
-        """Let the first connection of the next network begin its turn; the network goes to the end."""
-        network = next(iter(self._line))
-        waiting = self._line.pop(network)
+        """Let the first connection of the next key begin its turn; the key goes to the end."""
+        key = next(iter(self._line))
+        waiting = self._line.pop(key)
         waiting.unpark()
         if waiting:
-            self._line[network] = waiting
+            self._line[key] = waiting
 
 
 class PacedStream(LeanStream, trio.abc.HalfCloseableStream):
-    """TCP stream of a connection, which returns received bytes only in a turn (see `Turns`)."""
+    """TCP stream of a connection, which returns received bytes only in a turn (see `Turns`).
 
-    def __init__(self, connected: socket.socket, turns: Turns, client: str) -> None:
+    Attributes:
+        turn_key: whose turns the connection shares.
+    """
+
+    def __init__(self, connected: socket.socket, turns: Turns, turn_key: str) -> None:
         super().__init__(connected)
         self._turns = turns
-        self._network = network_of(client)
+        self.turn_key = turn_key
 
     async def receive_some(self, max_bytes: int | None = None) -> bytes:
         """Wait for bytes and for a turn of the connection, and return the bytes; empty at the end of input.
@@ -148,11 +152,11 @@ class PacedStream(LeanStream, trio.abc.HalfCloseableStream):
                 raise trio.BrokenResourceError(error.strerror) from error
             if data is None:
                 await trio.lowlevel.wait_readable(self._socket)
-                await self._turns.take(self._network)
+                await self._turns.take(self.turn_key)
                 has_turn = True
                 continue
             if not has_turn:
-                await self._turns.take(self._network)
+                await self._turns.take(self.turn_key)
             return data
 
     async def send_all(self, data: bytes | bytearray | memoryview) -> None:

@@ -22,7 +22,8 @@ class Holder(Struct, frozen=True):
 
     Attributes:
         epoch_max: greatest epoch of these shards; each claim of a shard raises the shard's epoch by 1.
-        until_ms: Unix milliseconds at which the first of the engine's leases expires unless renewed.
+        until_ms: Unix milliseconds at which the first of the engine's leases expires unless renewed; 0 in
+            SQLite, whose leases last as long as the process that has the file.
     """
 
     holder: str

@@ -4,7 +4,7 @@ Write-ahead log with `synchronous=FULL`: a batch that is acknowledged is on the 
 of their own and see whole batches.
 
 The process that opens the file holds its lock, so every engine that held shards before has ended, and the
-leases of these engines count as expired.
+leases of these engines count as expired. Until when a lease lasts is kept in memory alone.
 
 Each table's statements, with `?` for the values, are built once.
 
@@ -149,6 +149,11 @@ def migrate(connection: sqlite3.Connection, now_ms: Callable[[], int]) -> list[s
     return [f"{migration.number:04}_{migration.name}" for migration in left]
 
 
+def _unended(ends_ms: dict[str, int], now_ms: int) -> dict[str, int]:
+    """Return the entries that have not ended."""
+    return {name: end_ms for name, end_ms in ends_ms.items() if end_ms >= now_ms}
+
+
 def applied(connection: sqlite3.Connection) -> list[AppliedMigration]:
     """List the migrations that the database has; empty for a new file."""
     there = connection.execute("SELECT 1 FROM sqlite_master WHERE name = 'schema_migration'").fetchone()
@@ -205,7 +210,9 @@ class SqliteBackend:
         self._execute = self._connection.execute
         self._files = _files(path)
         self._epochs: dict[int, int] = {}
-        self._has_others_leases = True  # of engines that had the file before
+        # Name of an engine -> end of its life, and of its leases, Unix milliseconds.
+        self._living: dict[str, int] = {}
+        self._leased: dict[str, int] = {}
 
     def apply(self, writer: bytes, batch: int, units: Sequence[Unit]) -> list[UnitOutcome]:
         """Write a batch of units (atomic groups of changes) in one transaction. See `Backend.apply`."""
@@ -231,39 +238,42 @@ class SqliteBackend:
         return read(self._connection, queries)
 
     def attend(self, holder: str, now_ms: int, life_ms: int) -> list[str]:
-        """Record that an engine (`holder`) is alive. See `Backend.attend`."""
-        with translated():
-            with self._transaction():
-                if self._has_others_leases:
-                    self._execute("DELETE FROM shard_holder")
-                    self._execute("UPDATE shard SET until_ms = 0 WHERE until_ms > 0")
-                self._execute("DELETE FROM shard_holder WHERE until_ms < ?", (now_ms,))
-                self._execute("REPLACE INTO shard_holder VALUES (?, ?)", (holder, now_ms + life_ms))
-                living = [name for (name,) in self._execute("SELECT name FROM shard_holder ORDER BY name")]
-            self._has_others_leases = False
-        return living
+        """Record that an engine (`holder`) is alive. See `Backend.attend`.
+
+        Lives are kept in memory: no other process has the file, and a renewal writes nothing to the disk.
+        """
+        self._living[holder] = now_ms + life_ms
+        self._living = _unended(self._living, now_ms)
+        return sorted(self._living)
 
     def lease(self, holder: str, count: int, now_ms: int, life_ms: int) -> list[Lease]:
         """Renew an engine's shard leases and claim free shards. See `Backend.lease`."""
-        with translated(), self._transaction():
-            self._execute("UPDATE shard SET until_ms = ? WHERE holder = ?", (now_ms + life_ms, holder))
-            (held,) = self._execute("SELECT count(*) FROM shard WHERE holder = ?", (holder,)).fetchone()
-            self._execute(
-                "UPDATE shard SET holder = ?, epoch = epoch + 1, until_ms = ? WHERE number IN (SELECT number "
-                "FROM shard WHERE holder <> ? AND (holder = '' OR until_ms < ?) ORDER BY number LIMIT ?)",
-                (holder, now_ms + life_ms, holder, now_ms, max(0, count - held)),
-            )
-            mine = self._execute(
-                "SELECT number, epoch FROM shard WHERE holder = ? ORDER BY number", (holder,)
-            )
-            return [Lease(number, epoch) for number, epoch in mine]
+        self._leased[holder] = now_ms + life_ms
+        self._leased = _unended(self._leased, now_ms)
+        mine = "SELECT number, epoch FROM shard WHERE holder = ? ORDER BY number"
+        with translated():
+            held = self._execute(mine, (holder,)).fetchall()
+            if len(held) < count:
+                # Shards whose lease has ended are free, and so are those of engines before this process.
+                others = [name for name in self._leased if name != holder]
+                taken = ", ".join("?" * len(others))
+                with self._transaction():
+                    self._execute(
+                        "UPDATE shard SET holder = ?, epoch = epoch + 1, until_ms = 0 WHERE number IN ("
+                        f"SELECT number FROM shard WHERE holder <> ? AND holder NOT IN ({taken}) "
+                        "ORDER BY number LIMIT ?)",
+                        (holder, holder, *others, count - len(held)),
+                    )
+                held = self._execute(mine, (holder,)).fetchall()
+        return [Lease(number, epoch) for number, epoch in held]
 
     def release(self, holder: str, shards: Sequence[int] | None = None) -> None:
         """Release an engine's shards, so that other engines can claim them. See `Backend.release`."""
-        free = "UPDATE shard SET holder = '', until_ms = 0 WHERE holder = ?"
+        free = "UPDATE shard SET holder = '' WHERE holder = ?"
         with translated(), self._transaction():
             if shards is None:
-                self._execute("DELETE FROM shard_holder WHERE name = ?", (holder,))
+                self._living.pop(holder, None)
+                self._leased.pop(holder, None)
                 self._execute(free, (holder,))
                 return
             for shard in shards:
