@@ -30,6 +30,7 @@ from cambist.config.sections.server import ServerSettings
 from cambist.engine.host.process.processes import inherited_listener, inherited_spread, run_processes
 from cambist.engine.host.server import AccessLog, Router, Server, open_access_log
 from cambist.engine.host.server.gate import encode_maker_error
+from cambist.engine.host.server.spread import Spread
 from cambist.engine.roles.maker.feed import Feed
 from cambist.engine.roles.maker.prices.source import PriceSource
 
@@ -122,13 +123,14 @@ async def serve(chosen: Any) -> None:
     with ExitStack() as stack:
         sink = stack.enter_context(open_access_log(chosen.access_log)) if chosen.access_log else None
         access_log = AccessLog(sink) if sink else None
+        spread = inherited_spread()
         server = Server(
             router,
             maker.settings.server,
             wall_ms=wall_ms,
             access_log=access_log,
             reactor=not chosen.no_reactor,
-            spread=inherited_spread(),
+            spread=spread,
         )
         versions = range(VERSIONS if chosen.snapshots else 0)
         snapshots = [snapshot(version, chosen.pairs) for version in versions]
@@ -142,7 +144,16 @@ async def serve(chosen: Any) -> None:
             if snapshots:
                 nursery.start_soon(feed.follow_source)
             await nursery.start(end_on_signal, nursery.cancel_scope)
+            if spread:
+                await all_accept(spread)
             await server.serve(inherited_listener() or inherited(chosen.fd))
+
+
+async def all_accept(spread: Spread) -> None:
+    """Wait until all processes are ready: the first connections would otherwise go to the first process."""
+    spread.tell(0)
+    while any(number < 0 for number in spread.others()):  # noqa: ASYNC110 - no event of other processes
+        await trio.sleep(NAP_S)
 
 
 async def serve_in(processes: int, descriptor: int) -> None:

@@ -6,7 +6,6 @@ alternate, and a ratio compares two measurements of the same round.
 `python -m bench.load_processes` prints the table.
 """
 
-import time
 from collections.abc import Sequence
 
 from msgspec import Struct
@@ -16,7 +15,7 @@ from rich.table import Table
 from bench.compare import Rounds
 from bench.load_children import ServerProcess, run_generator
 
-SECONDS, WARM_S, BOTH_S = 4.0, 1.0, 1.5
+SECONDS, WARM_S = 4.0, 1.0
 RATE_GUESS = 45_000.0  # no two processes are faster than this
 SEVERAL, CLIENTS = 2, 64
 
@@ -41,7 +40,6 @@ def run(rounds: int) -> list[Served]:
             first = len(found) * int(RATE_GUESS * (SECONDS + WARM_S))
             more = ("--processes", str(processes))
             with ServerProcess("ours", ".venv-load", "bench.firm_server", more, None) as server:
-                time.sleep(BOTH_S)  # the first answer comes as soon as one of them serves
                 measured = run_generator(
                     server, None, "closed", "--seconds", str(SECONDS), "--warm-s", str(WARM_S),
                     "--clients", str(CLIENTS),

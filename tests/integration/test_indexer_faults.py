@@ -439,3 +439,26 @@ async def test_a_step_that_never_ends_is_ended(quick: Store, autojump_clock: tri
         now = indexer.statistics()
         assert (now.state, now.faults) == (IndexerState.FAILING, {"slow": 2})
         nursery.cancel_scope.cancel()
+
+
+class TwoMachines(ScriptedChain):
+    """One URL with two machines: the one that tells the head is behind, the other shows every block."""
+
+    is_split = False
+
+    async def block(self, at: At = None) -> Header | None:
+        if at is None and self.is_split:
+            return self.line[1].header
+        return await super().block(at)
+
+
+async def test_a_head_below_the_last_block_read_is_no_end_of_catching_up(quick: Store) -> None:
+    chain = TwoMachines()
+    chain.grow(*([] for _ in range(400)))
+    indexer = an_indexer(chain, quick)
+    await indexer.step()
+    await indexer.step()
+    assert indexer.statistics().state is IndexerState.CATCHING_UP
+    chain.is_split = True
+    with pytest.raises(NodeContradiction, match="lagging"):
+        await indexer.step()

@@ -10,6 +10,7 @@ from collections import Counter
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
 from pathlib import Path
+from statistics import median
 from typing import Any
 
 import pytest
@@ -28,6 +29,7 @@ from cambist.feeds.transport.streams import listen
 from support.patience import PATIENCE_S
 from support.server.server_harness import GET, LAST_GET, answers, read_to_end
 
+TRIES = 5
 PROGRAM = Path(__file__).parents[1] / "support" / "server" / "server_program.py"
 
 
@@ -119,13 +121,14 @@ async def _ask_who(stream: trio.SocketStream) -> int:
 
 @pytest.mark.parametrize("at_once", [True, False], ids=["at once", "one by one"])
 async def test_each_process_gets_its_share_of_the_connections(at_once: bool) -> None:
-    """On a busy machine a process may get none for longer than the other waits: eventually it is even."""
+    """On a busy machine a process may not run for longer than the other waits for it: most tries are even."""
     async with a_parent() as (_, port):
         await everyone(port)
-        while True:
+        shares = []
+        for _ in range(TRIES):
             async with connections(port, 64, at_once=at_once) as found:
-                if min(found[0], found[1]) >= 28:
-                    return
+                shares.append(min(found[0], found[1]))
+        assert median(shares) >= 30, shares
 
 
 async def test_a_process_that_was_started_anew_gets_the_next_connections() -> None:
@@ -135,10 +138,11 @@ async def test_a_process_that_was_started_anew_gets_the_next_connections() -> No
             os.kill(pids[0], signal.SIGKILL)
             kept = before[1]
             await everyone(port, but=frozenset({pids[0]}))
-            while True:
+            shares = []
+            for _ in range(TRIES):
                 async with connections(port, kept, at_once=True) as found:
-                    if found[0] >= kept - 4:
-                        return
+                    shares.append(found[0])
+            assert median(shares) >= kept - 4, shares
 
 
 async def test_a_process_that_stands_still_leaves_its_connections_to_the_other() -> None:

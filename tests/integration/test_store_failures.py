@@ -503,3 +503,18 @@ def test_a_unit_that_cannot_be_written_is_refused_alone(tmp_path: Path, row: obj
         assert isinstance(outcomes[1], Refused)
         assert backend.apply(WRITER, 1, []) == outcomes, "the same when it is asked again"
     assert stored(path) == hashes([before, after])
+
+
+def test_a_renewal_of_leases_writes_nothing(tmp_path: Path) -> None:
+    file, life_ms = tmp_path / FILE_NAME, 10_000
+    with closing(opened(file)) as backend:
+        backend.attend("engine", NOW_MS, life_ms)
+        held = backend.lease("engine", 256, NOW_MS, life_ms)
+        wal = file.with_name(f"{FILE_NAME}-wal")
+        before = wal.read_bytes()
+        for second in range(1, 60):
+            backend.attend("engine", NOW_MS + 1_000 * second, life_ms)
+            assert backend.lease("engine", 256, NOW_MS + 1_000 * second, life_ms) == held
+        assert wal.read_bytes() == before
+        later_ms = NOW_MS + 59_000 + life_ms + 1
+        assert len(backend.lease("another", 256, later_ms, life_ms)) == 256, "a lease that has ended is free"

@@ -1,5 +1,6 @@
-// Each call of the newest public SDK that the story of sdk_client.mjs leaves out, against a venue.
-// arguments: VENUE_URL RPC_URL MAKER_KEY TAKER_KEY WETH USDC; result: call -> "ok" or the status of the refusal
+// Each call of @velora-dex/sdk 9 that the story of sdk_client.mjs leaves out, against a venue; none for NFTs.
+// arguments: VENUE_URL RPC_URL MAKER_KEY TAKER_KEY WETH USDC; result: outcomes (call -> "ok" or the status of the
+// refusal), and the names of calls that neither story makes.
 import { createPublicClient, createWalletClient, defineChain, http, publicActions } from "viem";
 import { privateKeyToAccount } from "viem/accounts";
 import * as sdk from "@velora-dex/sdk";
@@ -8,6 +9,12 @@ import { WAIT_MS } from "./patience.mjs";
 const ONE = 10n ** 18n, USDC = 10n ** 6n;
 const LIFE_S = 3_600;
 const ZERO = "0x0000000000000000000000000000000000000000";
+// Calls that sdk_client.mjs makes.
+const OF_THE_STORY = [
+  "getRate", "approveToken", "buildTx", "approveMakerTokenForLimitOrder", "buildLimitOrder", "signLimitOrder", "postLimitOrder", "getLimitOrders", "postP2POrder",
+  "getRequiredBalance", "fillOrderDirectly", "cancelLimitOrder", "getLimitOrderByHash", "buildLimitOrderTx", "getTokens", "getBalance", "getBalances", "getAllowance",
+  "getDeltaPrice", "buildDeltaOrder", "signDeltaOrder", "buildTWAPDeltaOrder", "signTWAPDeltaOrder", "postTWAPDeltaOrder",
+];
 const NATIVE = "0xEeeeeEeeeEeEeeEeEeEeeEEEeeeeEeeeeeeeEEeE";
 
 export async function run([venue, rpc, makerKey, takerKey, weth, usdc]) {
@@ -113,6 +120,34 @@ export async function run([venue, rpc, makerKey, takerKey, weth, usdc]) {
   });
   const twap = await delta.buildTWAPDeltaOrder({ ...slices, nonce: Date.now() + 5 });
   await tried("preSignTWAPDeltaOrder", async () => done(await delta.preSignTWAPDeltaOrder(twap)));
-  await tried("buildExternalDeltaOrder", () => delta.buildExternalDeltaOrder({ ...asked, handler: maker, data: "0x" }));
-  return outcomes;
+  await tried("hashTWAPDeltaOrder", () => delta.hashTWAPDeltaOrder(twap.data, "TWAPOrder"));
+  await tried("cancelTWAPAndWithdrawDeltaOrder", async () => done(await delta.cancelTWAPAndWithdrawDeltaOrder(twap.data)));
+  const purchase = await delta.buildTWAPDeltaOrder({
+    ...slices, onChainOrderType: "TWAPBuyOrder", totalSrcAmount: undefined, maxSrcAmount: (2n * some).toString(), totalDestAmount: (2n * USDC).toString(), nonce: Date.now() + 6,
+  });
+  await tried("cancelTWAPBuyAndWithdrawDeltaOrder", async () => done(await delta.cancelTWAPBuyAndWithdrawDeltaOrder(purchase.data)));
+  const hashes = [[delta.hashDeltaOrderTypedData(order), "hashDeltaOrderTypedData"], [delta.hashTWAPDeltaOrderTypedData(twap), "hashTWAPDeltaOrderTypedData"]];
+  for (const [found, name] of hashes) await tried(name, async () => found);
+  await tried("setDeltaOrderPreSignature", async () => done(await delta.setDeltaOrderPreSignature(hashes[0][0])));
+  await tried("setTWAPDeltaOrderPreSignature", async () => done(await delta.setTWAPDeltaOrderPreSignature(hashes[1][0])));
+  await tried("depositNativeAndPreSign", async () => done(await delta.depositNativeAndPreSign({ orderHash: hash, depositAmount: some.toString() })));
+  await tried("withdrawDeltaNative", async () => done(await delta.withdrawDeltaNative(some.toString())));
+  await tried("signCancelLimitDeltaOrderRequest", () => delta.signCancelLimitDeltaOrderRequest({ orderIds: [record.id] }));
+  await tried("postCancelLimitDeltaOrderRequest", async () => {
+    const { id } = await delta.submitDeltaOrder({ ...asked, nonce: Date.now() + 7, type: "LIMIT" });
+    const signature = await delta.signCancelLimitDeltaOrderRequest({ orderIds: [id] });
+    await delta.postCancelLimitDeltaOrderRequest({ orderIds: [id], signature });
+  });
+  const outer = await tried("buildExternalDeltaOrder", () => delta.buildExternalDeltaOrder({ ...asked, handler: maker, data: "0x" }));
+  await tried("hashExternalDeltaOrder", () => delta.hashExternalDeltaOrder(outer.data));
+  const outerHash = await tried("hashExternalDeltaOrderTypedData", async () => delta.hashExternalDeltaOrderTypedData(outer));
+  await tried("setExternalDeltaOrderPreSignature", async () => done(await delta.setExternalDeltaOrderPreSignature(outerHash)));
+  await tried("preSignExternalDeltaOrder", async () => done(await delta.preSignExternalDeltaOrder(outer)));
+  const outerSignature = await tried("signExternalDeltaOrder", () => delta.signExternalDeltaOrder(outer));
+  // The handler is an account without code: the order is stored, and nobody settles it.
+  await tried("postExternalDeltaOrder", () => delta.postExternalDeltaOrder({ order: outer.data, signature: outerSignature, partner: "anon" }));
+  await tried("submitExternalDeltaOrder", () => delta.submitExternalDeltaOrder({ ...asked, handler: maker, data: "0x", nonce: Date.now() + 8 }));
+  const made = new Set([...OF_THE_STORY, ...Object.keys(outcomes).map((name) => name.split(/[ ,]/)[0])]);
+  const untried = [swap, fills, delta, quote].flatMap((module) => Object.keys(module)).filter((name) => typeof name === "string" && !made.has(name));
+  return { outcomes, untried: untried.filter((name) => !["apiURL", "version", "chainId"].includes(name)) };
 }

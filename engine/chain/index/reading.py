@@ -63,11 +63,7 @@ async def header_at(chain: Chain, number: int) -> Header:
     Raises:
         NodeContradiction: the node has no such block, or shows a block of another height.
     """
-    header = await chain.block(number)
-    if header is None:
-        raise NodeContradiction(NodeFault.NO_BLOCK, f"the node shows no block {number}")
-    if header.number != number:
-        raise NodeContradiction(NodeFault.WRONG_BLOCK, f"asked for block {number}, got {header.number}")
+    (header,) = await headers_at(chain, (number,))
     return header
 
 

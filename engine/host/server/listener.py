@@ -229,8 +229,8 @@ class Server:
         await trio.sleep(SERVER_SPREAD_S)
         if room := self._room(spread):
             return self._accept_queued(listener, room)
-        # What still waits is taken here, since the others are busy or stand still. One at a time while their
-        # numbers change: they may be just about to accept.
+        # The others are busy or stand still, and this process takes what still waits: one connection while
+        # their numbers change, since they may be just about to accept, and more while they do not.
         is_still, before = spread.others() == there, self._total()
         is_done = self._accept_queued(listener, spread.left if is_still else 1)
         if is_still and self._total() > before:

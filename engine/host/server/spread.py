@@ -1,15 +1,15 @@
 """Even spread of connections over the processes that accept from one socket.
 
     a connection waits --own connections <= fewest of the others--> accept up to that number
-                       --else--> leave it to the others for SERVER_SPREAD_S --none has moved--> accept
+                       --else--> leave it to the others for SERVER_SPREAD_S --it still waits--> accept it
 
 The system wakes all processes for a connection, and the one that is awake first is nearly always the same:
 it would take nearly all connections. Each process therefore tells the number of its open connections in a
 cell of memory that all share. A new process has none, so that it gets the next ones. Cells have no lock: a
 number that is a moment old puts one connection on the other process, and the next one makes up for it.
 
-A process that is behind and does not accept, since it is stopped or busy, holds up the others for
-SERVER_SPREAD_S; each further time in a row they take twice as many connections at once.
+A process that is behind and busy holds up each connection for SERVER_SPREAD_S at most. While no number of the
+others changes, as if they were stopped, a process takes twice as many connections each time.
 """
 
 import mmap
@@ -47,7 +47,7 @@ class Spread:
         self._cells[self._index] = _AWAY
 
     def others(self) -> tuple[int, ...]:
-        """What each of the other processes has told: unchanged if none of them accepts or loses any."""
+        """Return the numbers that the other processes have told; -1 of one that does not accept."""
         return tuple(self._cells[other] for other in self._others)
 
     def room(self) -> int:
