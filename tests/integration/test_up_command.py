@@ -146,6 +146,20 @@ def test_an_sdk_makes_its_other_calls_too(up: Devnet, stories: Stories) -> None:
     assert len(outcomes) - len(refused) > 50
 
 
+@pytest.mark.oracle
+def test_each_request_of_the_newest_sdk_is_answered_as_it_reads_it(up: Devnet, stories: Stories) -> None:
+    node, tokens = up.told["chains"]["31337"], up.told["tokens"]
+    keys = [up.told["accounts"][number]["key"] for number in (0, 2)]
+    there = next(token for token in ask(up, "/fiat/tokens/31338")["tokens"] if token["symbol"] == "USDC")
+    far = ("31338", there["address"], str(there["decimals"]))
+    told = stories.told("sdk_newest", up.told["venue"], node, *keys, tokens["WETH"], tokens["USDC"], *far)
+    assert {call: outcome for call, outcome in told["outcomes"].items() if outcome != "ok"} == {}
+    assert told["status"] == "COMPLETED"
+    assert told["total"] >= 6
+    assert told["routes"] >= 1
+    assert len(told["outcomes"]) > 45
+
+
 def test_a_swap_an_order_and_an_order_to_the_other_chain(up: Devnet, tmp_path: Path) -> None:
     run(up, tmp_path, "swap", "WETH", "WBTC", "4")
     run(up, tmp_path, "order", "swap", "WETH", "USDC", "1.5")

@@ -26,7 +26,7 @@ from ....codecs.messages.wire import encode
 from ....config.sections.bridges import BridgeSettings
 from ...host.server.routing import HttpCall, Reply
 from ..api.routes import Endpoint
-from .bridge_lanes import BridgeLanes
+from .bridge_lanes import BridgeLanes, is_named
 
 _ICONS = Path(__file__).parent / "icons"
 
@@ -74,7 +74,7 @@ class BridgeEndpoints:
         named, with_swaps = query.bridges, query.allow_bridge_and_swap
         tokens: defaultdict[tuple[int, int], set[str]] = defaultdict(set)
         for lane in self._lanes.quoted(call.now_ms):
-            if named is None or lane.name in named:
+            if named is None or is_named(lane.name, named):
                 brought = self._lanes.delivered(lane, with_swaps=with_swaps)
                 tokens[lane.origin_chain, lane.destination_chain].update(token.text for token in brought)
         routes = [BridgeRoute(*ends, tuple(sorted(found))) for ends, found in sorted(tokens.items())]

@@ -5,6 +5,7 @@ Choice: With `allowBridgeAndSwap` a sale may pass a bridge of another token than
     swap on the destination, if it has an Arrivals contract. A purchase swaps on the origin alone.
 Choice: Across pays wrapped native tokens unwrapped to accounts without code: its lane delivers the native
     token. Who wants the wrapped one gets it by an Arrivals contract, which wraps and pays out at once.
+Choice: Case does not matter in names of bridges: public clients write Across as well as across.
 Choice: A lane from `srcToken` itself takes it without a swap on the origin (bridge-only order). The venue
     settles such an order itself: there is nothing on which agents could bid.
 """
@@ -278,15 +279,20 @@ def _allowed(
 ) -> list[BridgeLane]:
     """Return the lanes that a request's names of bridges allow; raise NoRoute if none is left."""
     names = ", ".join(sorted({lane.name for lane in lanes}))
-    kept = [lane for lane in lanes if include is None or lane.name in include]
+    kept = [lane for lane in lanes if include is None or is_named(lane.name, include)]
     if not kept:
         raise NoRoute(
             field="includeBridges", expected=f"one of {names}", got=",".join(include or ()), message=_MESSAGE
         )
-    left = [lane for lane in kept if lane.name not in (exclude or ())]
+    left = [lane for lane in kept if not is_named(lane.name, exclude or ())]
     if not left:
         raise NoRoute(field="excludeBridges", expected=f"a list without one of {names}", message=_MESSAGE)
     return left
+
+
+def is_named(name: str, names: Collection[str]) -> bool:
+    """Whether a bridge's name is among the names of a request, in any case."""
+    return name.casefold() in {each.casefold() for each in names}
 
 
 def _fits(signed: BridgeTerms, served: BridgeTerms) -> bool:
