@@ -21,7 +21,7 @@ PROCESS_KILL_S = 5.0  # after the drain, for a process to end before it is kille
 PROCESS_PAUSE_S = 0.1  # before a process that crashed is started anew; doubles with each crash in a row
 PROCESS_PAUSE_S_MAX = 5.0
 PROCESS_STEADY_S = 60.0  # a process that lived so long ends a row of crashes
-LOOP_LAG_EVERY_S = 0.1  # between two measurements of the delay of tasks
+LOOP_LAG_EVERY_S = 0.25  # between two measurements of the delay of tasks
 
 # --- Readiness -------------------------------------------------------------------------------------
 READY_LOOK_S = 0.5  # between two looks whether a chain's nodes and the store answer
@@ -43,7 +43,7 @@ HTTP_POOL_LOOK_S = 1.0  # between two looks at whether idle connections have end
 HTTP_POOL_IDLE_S = 30.0  # an older idle connection is not reused; most servers keep it longer
 
 # --- Market maker ----------------------------------------------------------------------------------
-KILL_SWITCH_LOOK_S = 0.025  # between two looks at the halt file
+KILL_SWITCH_LOOK_S = 0.04  # between two looks at the halt file
 MAKER_TICK_S = 0.1  # between two looks for stale prices and expired quotes
 SOURCE_PAUSE_S = 0.5  # before a price source that failed is started again; doubles
 SOURCE_PAUSE_S_MAX = 30.0
@@ -61,10 +61,13 @@ STORE_LOCK_S = 2.0  # for the previous process to release the database
 STORE_OPEN_S = 30.0  # for a store process to open and migrate its database
 STORE_READ_S = 10.0
 STORE_PAUSE_S = 0.1  # before a store process that died is started again; doubles
-STORE_PAUSE_S_MAX = 5.0
+STORE_PAUSE_S_MAX = 2.0
 STORE_END_S = 10.0  # for a store process to end after its socket was closed
 STORE_DIAL_S = 5.0  # for a database server to take a connection
+STORE_DIAL_SEVERAL_S = 2.0  # for each of several database servers, dialled at once
 STORE_STATEMENT_S = 10.0  # for one statement of a database server, locks included
+STORE_SILENCE_S = 15.0  # without data from a database server, which ends any statement sooner
+STORE_DOUBT_S = 1.0  # without data, before another server is looked for if there are several
 STORE_STUCK_S = 5.0  # for a writer that hangs in a transaction to lose its connection
 WEBHOOK_POST_S = 10.0  # for one delivery to be answered
 WEBHOOK_AGAIN_S = 5.0  # before a delivery that failed is tried again; doubles with each try
@@ -124,6 +127,7 @@ TRADER_RECEIPT_S = 60.0  # for our node to show a settlement that the venue repo
 TRADER_FOUND_S = 10.0  # for an order to appear after its submission got no answer
 
 # --- Venue -----------------------------------------------------------------------------------------
+MAKER_RULES_LOOK_S = 0.25  # between two looks at the file of maker rules
 FEED_TOKENS_EVERY_S = 60.0  # between two polls of a maker's /tokens
 FEED_PAIRS_EVERY_S = 30.0
 FEED_PRICES_EVERY_S = 1.0

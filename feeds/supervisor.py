@@ -43,6 +43,7 @@ from .remarks import Remarks
 from .slices import Slices
 from .standing import CacheStatistics
 from .stream import Stream, StreamStatistics
+from .ticks import tick
 from .transport.streams import Dial, dial
 
 _log = structlog.get_logger("cambist.feeds")
@@ -209,7 +210,7 @@ class MakerFeed:
                 self._stream.heed_grace()
             self.cache.release(WATCHDOG)
             self._tell_refusals(self._wall_ms())
-            await trio.sleep(BOOK_LOOK_S)
+            await tick(BOOK_LOOK_S)
 
     def _tell_refusals(self, now_ms: int) -> None:
         """Log why pairs were refused since the last such line, at most once in FEED_REFUSALS_EVERY_S."""

@@ -5,10 +5,11 @@ PostgreSQL refuses to run as root, so that root runs it as the user `postgres`.
 
 import os
 import shutil
+import signal
 import subprocess
 import tempfile
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from itertools import count
 from pathlib import Path
 
@@ -19,6 +20,7 @@ from cambist.engine.store.postgres.postgres import PostgresBackend
 
 _DEBIAN = Path("/usr/lib/postgresql")
 _USER = "postgres"
+_STANDBY = "standby"
 _SETTINGS = {
     "listen_addresses": "127.0.0.1",
     "max_connections": "60",
@@ -33,9 +35,16 @@ class PostgresServer:
     Args:
         folder: an empty folder, which the server's user can reach.
         settings: further settings of PostgreSQL by name.
+        primary: running server of which this one is a streaming standby, from a copy made now.
     """
 
-    def __init__(self, folder: Path, settings: dict[str, str] | None = None) -> None:
+    def __init__(
+        self,
+        folder: Path,
+        settings: dict[str, str] | None = None,
+        *,
+        primary: "PostgresServer | None" = None,
+    ) -> None:
         programs = postgres_programs()
         assert programs is not None, "PostgreSQL is not installed"
         self._programs = programs
@@ -48,7 +57,13 @@ class PostgresServer:
         self.port = port_of(self._held)
         if os.geteuid() == 0:
             shutil.chown(folder, _USER)
-        self._run("initdb", "-A", "trust", "-N", "-U", _USER, "-E", "UTF8", "--locale=C", "-D", self._data)
+        if primary is None:
+            self._run(
+                "initdb", "-A", "trust", "-N", "-U", _USER, "-E", "UTF8", "--locale=C", "-D", self._data
+            )
+        else:
+            source = f"{primary.url()}?application_name={_STANDBY}"
+            self._run("pg_basebackup", "-c", "fast", "-R", "-D", self._data, "-d", source)
         written = {**_SETTINGS, **(settings or {}), "port": str(self.port)}
         written["unix_socket_directories"] = str(folder)
         with (self._data / "postgresql.conf").open("a", encoding="utf-8") as file:
@@ -58,10 +73,30 @@ class PostgresServer:
         """Start the server; return once it accepts connections, after a recovery if one is needed."""
         self._run("pg_ctl", "start", "-w", "-t", "60", "-s", "-D", self._data, "-l", self._log)
 
+    def promote(self) -> None:
+        """Make a standby a primary; return once it takes writes."""
+        self._run("pg_ctl", "promote", "-w", "-t", "60", "-s", "-D", self._data)
+
+    @contextmanager
+    def frozen(self) -> Iterator[None]:
+        """Context manager: all processes of the server do nothing within the block, and connections stay."""
+        parent = int((self._data / "postmaster.pid").read_text().split("\n", 1)[0])
+        children = Path(f"/proc/{parent}/task/{parent}/children").read_text().split()
+        pids = [parent, *map(int, children)]
+        for pid in pids:
+            os.kill(pid, signal.SIGSTOP)
+        try:
+            yield
+        finally:
+            for pid in pids:
+                with suppress(ProcessLookupError):
+                    os.kill(pid, signal.SIGCONT)
+
     def close(self) -> None:
         """Stop the server for good, without a clean shutdown, and free its port."""
         try:
-            self.stop("immediate")
+            if (self._data / "postmaster.pid").exists():
+                self.stop("immediate")
         finally:
             self._held.close()
 
@@ -115,16 +150,19 @@ class PostgresServer:
 
 
 @contextmanager
-def running_postgres(settings: dict[str, str] | None = None) -> Iterator[PostgresServer]:
+def running_postgres(
+    settings: dict[str, str] | None = None, *, primary: PostgresServer | None = None
+) -> Iterator[PostgresServer]:
     """Context manager that runs a PostgreSQL server in a temporary folder until its block ends.
 
     `postgres_programs` must find PostgreSQL's programs.
 
     Args:
         settings: further settings of PostgreSQL by name.
+        primary: running server of which this one is a standby.
     """
     with tempfile.TemporaryDirectory(prefix="cambist-postgres-") as folder:
-        server = PostgresServer(Path(folder), settings)
+        server = PostgresServer(Path(folder), settings, primary=primary)
         server.start()
         try:
             yield server

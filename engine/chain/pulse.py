@@ -15,6 +15,7 @@ import trio
 
 from ...config.errors import ChainError
 from ...config.timeouts import READY_AGAIN_S, READY_ANSWER_S, READY_LOOK_S
+from ...feeds.ticks import tick
 from .port import Chain
 
 
@@ -43,7 +44,7 @@ class Pulse:
             if self.fault and not fault:
                 self._came_back()
             self.fault = fault
-            await trio.sleep(READY_AGAIN_S if fault else READY_LOOK_S)
+            await tick(READY_AGAIN_S if fault else READY_LOOK_S)
 
     async def _ask(self) -> str:
         """Read the latest block; return the reason of a failure, or an empty text on success."""

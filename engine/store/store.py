@@ -6,16 +6,19 @@
 `Link` is the way to the database: in this process (`InlineLink`), or a store process of its own
 (`process_link`). A write is answered once it is durable.
 
-`away` is the reason why a write would fail now: the link has lost the store, the last batch was refused (the
-disk is full, the database server is gone), a batch is not answered, or the queue is full. `run_probes`
-writes an empty unit every READY_LOOK_S, so that `away` is up to date even without other writes.
+`away` is the reason why a write would fail now, as far as writes have shown: the link has lost the store,
+the last batch was refused (the disk is full, the database server is gone), a batch is not answered, or the
+queue is full. `probe` writes an empty unit, for a caller that wants to know without a write of its own;
+`run_probes` does so while the store is unavailable, so that `away` ends without other writes. An idle store
+is not written.
 
 A store that refused a batch counts as unavailable until it has refused none for READY_STEADY_S: on a nearly
-full disk small writes still succeed between failures.
+full disk small writes still succeed between failures. A store that was opened again counts as unavailable
+until its first write has succeeded.
 """
 
 from collections.abc import Sequence
-from contextlib import suppress
+from math import inf
 from time import perf_counter
 from typing import Any, NoReturn, Protocol
 
@@ -33,6 +36,7 @@ COMMIT_BOUNDS_S = (0.0005, 0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5,
 """Upper bounds of the histogram of the database's commit times, seconds."""
 
 _PROBE = Unit(())
+_UNPROVEN = "no write has succeeded since the store was opened again"
 
 
 class Link(Protocol):
@@ -117,6 +121,10 @@ class Store:
         self._commit_s = 0.0
         self._refusal = ""  # the last one, for READY_STEADY_S at least
         self._refused_at = 0.0  # trio time
+        self._doubted = trio.lowlevel.ParkingLot()  # `run_probes`, while nothing speaks against a write
+        self._wrote_at = -inf  # trio time of the last batch that was written
+        self._probed = trio.Event()  # set once the last probe has its outcome
+        self._probed.set()
         self._sent_at: float | None = None  # trio time of the batch in flight
 
     @property
@@ -125,7 +133,7 @@ class Store:
         if self._batcher.away is not None:
             return self._batcher.away.detail
         if self._sent_at is not None and trio.current_time() - self._sent_at > READY_ANSWER_S:
-            return f"the store does not answer within {READY_ANSWER_S:g} s"
+            return _late()
         return self._refusal or self._batcher.full
 
     async def write(self, unit: Unit) -> UnitOutcome:
@@ -202,10 +210,14 @@ class Store:
         The link (`Link`) calls `lose` after losing the database.
         """
         self._batcher.lose(error)
+        self._wrote_at = -inf
 
     def recover(self) -> None:
         """Accept writes again. The link (`Link`) calls `recover` once the database is available again."""
         self._refusal = ""
+        if self._batcher.away is not None:
+            self._refusal, self._refused_at = _UNPROVEN, -inf  # the first write that succeeds ends it
+            self._doubted.unpark_all()
         self._batcher.recover()
 
     def close(self) -> None:
@@ -242,12 +254,14 @@ class Store:
                     batcher.settle(await self._link.apply(batcher.number, units))
                 except StoreError as error:
                     self._refusal, self._refused_at = error.detail, trio.current_time()
+                    self._doubted.unpark_all()
                     batcher.fail(error)
                     continue
                 finally:  # after `settle` or `fail`: `answered` promises that each unit has its outcome
                     self._sent_at = None
                     self._answered.unpark_all()
-                if self._refusal and trio.current_time() - self._refused_at >= READY_STEADY_S:
+                self._wrote_at = trio.current_time()
+                if self._refusal and self._wrote_at - self._refused_at >= READY_STEADY_S:
                     self._refusal = ""
                 self._count(perf_counter() - began)
                 self.announce()
@@ -258,20 +272,47 @@ class Store:
             )
             self._idle.unpark_all()
 
-    async def run_probes(self) -> NoReturn:
-        """Write an empty unit every READY_LOOK_S seconds, or more often while the store is unavailable.
+    async def probe(self) -> str:
+        """Write an empty unit, unless a batch was written within the last READY_LOOK_S seconds.
 
-        The writes go on until cancelled, and keep `away` up to date even if no other task writes.
+        Returns:
+            Reason why a write fails now, or has no outcome within READY_ANSWER_S; empty if one has succeeded.
         """
+        if not self.away and trio.current_time() - self._wrote_at < READY_LOOK_S:
+            return ""
+        if self._batcher.away is not None:
+            return self.away
+        if self._probed.is_set():  # else all wait for the probe under way: a hanging store collects no more
+            probed = trio.Event()
+            try:
+                self._batcher.add(self._link.prepare(_PROBE), probed.set)
+            except StoreError:
+                return self.away
+            self._probed = probed
+            self._work.unpark()
+        with trio.move_on_after(READY_ANSWER_S):
+            await self._probed.wait()
+            return self.away
+        return self.away or _late()
+
+    async def run_probes(self) -> NoReturn:
+        """Write an empty unit every READY_AGAIN_S seconds while the store is unavailable, until cancelled."""
         while True:
-            with suppress(StoreError), trio.move_on_after(READY_ANSWER_S):
-                await self.write(_PROBE)
-            await trio.sleep(READY_AGAIN_S if self.away else READY_LOOK_S)
+            # No await between the look and `park`: a refusal in between would wake nobody.
+            if not self._refusal or self._batcher.away is not None:
+                await self._doubted.park()  # while the link has lost the store, until `recover`
+                continue
+            await self.probe()
+            await trio.sleep(READY_AGAIN_S)
 
     def _count(self, took_s: float) -> None:
         bucket = next((n for n, bound in enumerate(COMMIT_BOUNDS_S) if took_s <= bound), -1)
         self._commits[bucket] += 1
         self._commit_s += took_s
+
+
+def _late() -> str:
+    return f"the store does not answer within {READY_ANSWER_S:g} s"
 
 
 class InlineLink:

@@ -23,14 +23,16 @@ def a_venue(
     """Plain and coroutine routes behind admission; the health endpoints are outside it."""
     metrics = Metrics()
     metrics.add(admission_families, admission.statistics)
-    health = HealthEndpoints(
-        readiness=lambda: Readiness(not reasons, reasons), metrics=metrics, open_to_all=metrics_open
-    )
+
+    async def readiness() -> Readiness:
+        return Readiness(not reasons, reasons)
+
+    health = HealthEndpoints(readiness=readiness, metrics=metrics, open_to_all=metrics_open)
     surface = RouteGroup(encode_trading_error)
     surface.plain("GET", "/quote", admission.plain(hello, 1))
     surface.coroutine("GET", "/slow", admission.coroutine(slow_echo, 2))
     surface.plain("GET", "/healthz", health.healthy)
-    surface.plain("GET", "/readyz", health.ready)
+    surface.coroutine("GET", "/readyz", health.ready)
     surface.coroutine("GET", "/metrics", health.metrics)
     router = Router(encode_trading_error)
     router.mount(surface)

@@ -1,4 +1,4 @@
-"""A real store that nobody writes to says when it cannot be written, and when it can be again."""
+"""A real store that nobody writes to tells who asks when it cannot be written, and when it can be again."""
 
 import fcntl
 import os
@@ -8,12 +8,11 @@ from contextlib import asynccontextmanager, contextmanager
 from pathlib import Path
 
 import pytest
-import trio
 
 from cambist.config.errors import StoreUnavailable
 from cambist.engine.store import store as of_store
 from cambist.engine.store.store import Store
-from support.patience import until
+from support.patience import until, until_found
 from support.store.postgres import running_postgres
 from support.store.store_work import full_disk, operation, store_at, store_processes
 from support.stretched_bounds import own_bounds
@@ -25,14 +24,12 @@ def path(tmp_path: Path) -> Path:
 
 
 @asynccontextmanager
-async def probed(url: str) -> AsyncGenerator[Store]:
+async def written(url: str) -> AsyncGenerator[Store]:
     """A store of its own process that was written once."""
-    async with store_at(url) as store, trio.open_nursery() as nursery:
+    async with store_at(url) as store:
         await store.write(operation(1))
-        nursery.start_soon(store.run_probes)
         assert not store.away
         yield store
-        nursery.cancel_scope.cancel()
 
 
 @contextmanager
@@ -58,7 +55,7 @@ def frozen() -> Iterator[None]:
 
 @pytest.mark.parametrize("what", ["full", "dead", "frozen"])
 async def test_sqlite(path: Path, what: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    async with probed(f"sqlite:{path}") as store:
+    async with written(f"sqlite:{path}") as store:
         happening, said = {
             "full": (full_disk(), "the database cannot be used"),
             "dead": (killed(path), "the store is away"),
@@ -66,15 +63,15 @@ async def test_sqlite(path: Path, what: str, monkeypatch: pytest.MonkeyPatch) ->
         }[what]
         with happening, monkeypatch.context() as late:
             own_bounds(late, of_store)
-            await until(lambda: said in store.away)
+            await until_found(store.probe, lambda reason: said in reason)
         await until(lambda: not store.away)
         await store.write(operation(2))
 
 
 async def test_a_full_disk_refuses_what_it_says_it_refuses(path: Path) -> None:
-    async with probed(f"sqlite:{path}") as store:
+    async with written(f"sqlite:{path}") as store:
         with full_disk():
-            await until(lambda: store.away)
+            await until_found(store.probe, bool)
             with pytest.raises(StoreUnavailable, match="the database cannot be used"):
                 await store.write(operation(2))
             assert store.away
@@ -83,9 +80,9 @@ async def test_a_full_disk_refuses_what_it_says_it_refuses(path: Path) -> None:
 
 async def test_postgres() -> None:
     with running_postgres() as server:
-        async with probed(server.migrated_database()) as store:
+        async with written(server.migrated_database()) as store:
             server.stop("immediate")
-            await until(lambda: store.away)
+            await until_found(store.probe, bool)
             with pytest.raises(StoreUnavailable):
                 await store.write(operation(2))
             server.start()

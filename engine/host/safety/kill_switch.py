@@ -7,10 +7,12 @@ import signal
 from collections.abc import Callable
 from functools import reduce
 from pathlib import Path
+from typing import NoReturn
 
 import structlog
 import trio
 
+from ....config.timeouts import KILL_SWITCH_LOOK_S
 from .halts import NOTHING_HALTED, Halts
 from .watched_file import WatchedFile
 
@@ -36,7 +38,11 @@ class KillSwitch:
         self._on_change = on_change
         self._unwritten: tuple[str, ...] = ()
         self._file = WatchedFile(path, NOTHING_HALTED, self._apply)
-        self.look, self.watch = self._file.look, self._file.watch
+        self.look = self._file.look
+
+    async def watch(self) -> NoReturn:
+        """Look at the halts file every KILL_SWITCH_LOOK_S seconds and apply its changes, until cancelled."""
+        await self._file.watch(KILL_SWITCH_LOOK_S)
 
     def stop(self, scope: str) -> None:
         """Stop trading in a scope: `all`, `chain ID` or `pair ID NAME`.

@@ -1,7 +1,7 @@
 """A watched text file that holds shared state, such as the kill switch: people and processes change it.
 
-Each process that watches the file takes a change over within `KILL_SWITCH_LOOK_S`; the process that makes the
-change does so at once. A process looks by one `stat`, which works on every platform and file system.
+Each process that watches the file takes a change over with its next look; the process that makes the change
+does so at once. A process looks by one `stat`, which works on every platform and file system.
 """
 
 import errno
@@ -9,11 +9,9 @@ import fcntl
 import time
 from collections.abc import Callable
 from pathlib import Path
-from typing import BinaryIO, Generic, Protocol, Self, TypeVar
+from typing import BinaryIO, Generic, NoReturn, Protocol, Self, TypeVar
 
-import trio
-
-from ....config.timeouts import KILL_SWITCH_LOOK_S
+from ....feeds.ticks import tick
 
 FILE_BYTES_MAX = 64 << 10
 _LOCK_TRIES = 50
@@ -98,10 +96,10 @@ class WatchedFile(Generic[S]):
         self.state = state
         self._on_change(state)
 
-    async def watch(self) -> None:
-        """Poll the watched file and apply its changes, until cancelled."""
+    async def watch(self, every_s: float) -> NoReturn:
+        """Look at the watched file every `every_s` seconds and apply its changes, until cancelled."""
         while True:
-            await trio.sleep(KILL_SWITCH_LOOK_S)
+            await tick(every_s)
             self.look()
 
     def _read(self) -> S:

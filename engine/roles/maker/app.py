@@ -31,6 +31,7 @@ from ....config.sections.server import TlsSettings
 from ....config.settings import Settings
 from ....config.timeouts import CLOCK_LOOK_S, CLOCK_STEP_S_MAX, HTTP_REQUEST_S
 from ....crypto.addresses import parse_address
+from ....feeds.ticks import tick
 from ....feeds.transport.httpx_transport import DialTransport
 from ....feeds.transport.streams import client_tls
 from ...chain.nodes.json_rpc import RpcNode
@@ -480,7 +481,7 @@ class MakerApp:
         until cancelled.
         """
         while True:
-            await trio.sleep(CLOCK_LOOK_S)
+            await tick(CLOCK_LOOK_S)
             off_s = abs(self._clock.behind_ms()) / 1_000
             reason = "the system's clock was moved; restart this process" if off_s > CLOCK_STEP_S_MAX else ""
             if reason and not self._clock_is_off:

@@ -16,6 +16,7 @@ import trio
 
 from ....config.errors import CambistError, InvalidInput
 from ....config.timeouts import MAKER_TICK_S, SOURCE_PAUSE_S, SOURCE_PAUSE_S_MAX
+from ....feeds.ticks import tick
 from .prices.source import PriceSource, normalise_grid
 from .quoting.quotes import Desk
 from .stream import Broadcast
@@ -105,7 +106,7 @@ class Feed:
         The work repeats every MAKER_TICK_S seconds until cancelled.
         """
         while True:
-            await trio.sleep(MAKER_TICK_S)
+            await tick(MAKER_TICK_S)
             now_ms = self._wall_ms()
             await self._release(now_ms // 1_000)
             self._board.refresh(now_ms)

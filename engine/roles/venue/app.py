@@ -285,7 +285,7 @@ class VenueApp:
     def _health_endpoints(self, venue: VenueSettings) -> tuple[Endpoint, ...]:
         """Return the endpoints GET /healthz, /readyz and /metrics."""
         health = HealthEndpoints(
-            readiness=self.readiness, metrics=self._metrics, open_to_all=venue.metrics_open
+            readiness=self._proven_readiness, metrics=self._metrics, open_to_all=venue.metrics_open
         )
         return health_endpoints(health)
 
@@ -369,7 +369,6 @@ class VenueApp:
             nursery.start_soon(self._lag.run)
             nursery.start_soon(self._retention.run)
             nursery.start_soon(self._makers.run)
-            nursery.start_soon(self._store.run_probes)
             # The API opens last: subscriptions need the started hub, orders need started engines, and a new
             # webhook gets only events that follow its task's start. The three may start in any order.
             await nursery.start(self._hub.run)
@@ -418,6 +417,11 @@ class VenueApp:
         # True also if no chain has prices: a venue that only receives tokens by bridges has nothing to trade.
         is_idle = all(by_chain[chain] for chain, does_price in prices.items() if does_price)
         return Readiness(not (away or self._not_ready_reason or is_off or is_idle), tuple(reasons))
+
+    async def _proven_readiness(self) -> Readiness:
+        """Return `readiness` once a write to the store has just succeeded or failed."""
+        await self._store.probe()
+        return self.readiness()
 
     def _clock_off_s(self) -> float:
         """Return by how many seconds the system's clock was moved since the start of the process.

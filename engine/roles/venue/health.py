@@ -1,7 +1,7 @@
 """HTTP endpoints for the health of the process, the readiness of the venue, and its metrics.
 
     GET /healthz   200 while requests are answered at all
-    GET /readyz    503 while the venue starts or ends, the store takes no writes or no chain can be served,
+    GET /readyz    503 while the venue starts or ends, a write to the store fails or no chain can be served,
                    and after a move of the system's clock; else 200; with reasons
     GET /metrics   metrics for Prometheus; for clients on this machine, unless the settings open them to all
 
@@ -10,7 +10,7 @@ Choice: The venue is ready while some chain has an answering node, a known gas p
     store takes writes: a load balancer must not take good chains away with a bad one.
 """
 
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 
 from msgspec import Struct
 
@@ -45,12 +45,15 @@ class HealthEndpoints:
     """Handlers of the HTTP endpoints GET /healthz, /readyz and /metrics.
 
     Args:
-        readiness: returns whether the venue is ready now, with the reasons against it.
+        readiness: tells whether the venue is ready now, with the reasons against it, once it knows whether
+            the store takes a write.
         metrics: metrics of the process.
         open_to_all: whether clients on other machines may read /metrics.
     """
 
-    def __init__(self, *, readiness: Callable[[], Readiness], metrics: Metrics, open_to_all: bool) -> None:
+    def __init__(
+        self, *, readiness: Callable[[], Awaitable[Readiness]], metrics: Metrics, open_to_all: bool
+    ) -> None:
         self._readiness = readiness
         self._metrics = metrics
         self._open_to_all = open_to_all
@@ -59,9 +62,9 @@ class HealthEndpoints:
         """Answer GET /healthz with 200, which shows that the process answers requests."""
         return Reply(200, encode(Healthy("ok")))
 
-    def ready(self, _: HttpCall) -> Reply:
+    async def ready(self, _: HttpCall) -> Reply:
         """Answer GET /readyz: 200 if the venue can serve a chain, else 503; the body lists the reasons."""
-        readiness = self._readiness()
+        readiness = await self._readiness()
         return Reply(200 if readiness.ready else 503, encode(readiness))
 
     async def metrics(self, call: HttpCall) -> Reply:
@@ -88,7 +91,7 @@ def health_endpoints(health: HealthEndpoints) -> tuple[Endpoint, ...]:
         Endpoint(
             method="GET",
             path="/readyz",
-            plain=health.ready,
+            coroutine=health.ready,
             cost=0,
             group="Operation",
             summary="Whether the venue can quote: 503 with reasons if it cannot",

@@ -35,6 +35,7 @@ from .postgres_batch import IntArray, array, waves_of
 from .postgres_connection import (
     Reconnecting,
     connect,
+    connect_attentively,
     load_driver,
     meaning,
     open_migrated,
@@ -144,7 +145,7 @@ class PostgresBackend:
         self._driver = load_driver()
         open_migrated(url, now_ms)
         self._writer = Reconnecting(url, Pipe)
-        self._reader = Reconnecting(url, connect)
+        self._reader = Reconnecting(url, connect_attentively)
         self._listener = Reconnecting(url, _listening)
 
     def apply(self, writer: bytes, batch: int, units: Sequence[Unit]) -> list[UnitOutcome]:
@@ -366,6 +367,7 @@ class PostgresBackend:
         except Exception as error:
             if isinstance(error, self._driver.Error) and meaning(error) == "lost":
                 self._writer.close()
+                self._listener.renew()  # a server that hangs sends no notices, nor an end of the connection
                 raise
             try:
                 pipe.abandon()

@@ -7,13 +7,16 @@ from __future__ import annotations
 
 import logging
 import re
-from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, Generic, Literal, Protocol, TypeVar
+from collections.abc import Callable, Generator
+from functools import cache, partial
+from time import monotonic
+from typing import TYPE_CHECKING, Any, Generic, Literal
 from urllib.parse import quote
 
 from ....config import timeouts
 from ....config.errors import ConfigError, StoreError, StoreUnavailable
 from ..migrate import AppliedMigration, migrations, pending
+from .postgres_hosts import C, by_host, first_opened
 
 if TYPE_CHECKING:
     import psycopg
@@ -67,22 +70,6 @@ _BY_STATE: dict[str, Meaning] = {
 }
 
 
-class Closable(Protocol):
-    """Protocol: a connection, or an object that owns one."""
-
-    @property
-    def closed(self) -> bool:
-        """Whether the connection is closed, as far as is known."""
-        ...
-
-    def close(self) -> None:
-        """Close the connection."""
-        ...
-
-
-C = TypeVar("C", bound=Closable)
-
-
 class Reconnecting(Generic[C]):
     """A database connection that opens at first use, and reopens after it was lost.
 
@@ -95,6 +82,7 @@ class Reconnecting(Generic[C]):
         self._url = url
         self._opened = opened
         self._connection: C | None = None
+        self._is_old = False
 
     def open(self) -> C:
         """Return the database connection, after opening one if none is open.
@@ -103,8 +91,9 @@ class Reconnecting(Generic[C]):
             StoreUnavailable: the server cannot be reached.
         """
         driver = load_driver()
-        if self._connection is None or self._connection.closed:
+        if self._connection is None or not self.is_open:
             self.close()
+            self._is_old = False
             try:
                 self._connection = self._opened(self._url)
             except driver.Error as error:
@@ -114,8 +103,12 @@ class Reconnecting(Generic[C]):
 
     @property
     def is_open(self) -> bool:
-        """Whether the connection is open, as far as is known."""
-        return self._connection is not None and not self._connection.closed
+        """Whether the connection is open, as far as is known, and is to be used on."""
+        return self._connection is not None and not self._connection.closed and not self._is_old
+
+    def renew(self) -> None:
+        """Make the next `open` open another connection; callable from any thread."""
+        self._is_old = True
 
     def close(self) -> None:
         """Close the connection, if open; the server rolls back an open transaction."""
@@ -138,24 +131,41 @@ def load_driver() -> Any:
 def connect(url: str, kind: type[Connection] | None = None) -> Connection:
     """Open a connection in autocommit mode, with durable commits and time limits for connect and statements.
 
+    If the URL names several hosts, all are dialled at once, and the first that takes writes is used.
+
     Args:
         kind: class of the connection; None for psycopg's own.
     """
     driver = load_driver()
     logging.getLogger("psycopg").setLevel(logging.ERROR)  # its warnings repeat an error that is raised
-    given = driver.conninfo.conninfo_to_dict(url)
+    hosts = by_host(driver.conninfo.conninfo_to_dict(url))
+    dial_s = timeouts.STORE_DIAL_S if len(hosts) == 1 else timeouts.STORE_DIAL_SEVERAL_S
+    openers = [partial(_opened, host, kind or driver.Connection, dial_s) for host in hosts]
+    if len(openers) == 1:
+        return openers[0]()
+    try:
+        return first_opened(openers)
+    except ExceptionGroup as group:
+        other = next((error for error in group.exceptions if not isinstance(error, driver.Error)), None)
+        if other is not None:  # a bug, and no server's answer
+            raise other from None
+        said = "; ".join(dict.fromkeys(reason(url, error) for error in group.exceptions))
+        raise driver.OperationalError(said) from None
+
+
+def _opened(given: dict[str, Any], kind: type[Connection], dial_s: float) -> Connection:
     defaults = {
-        "connect_timeout": f"{timeouts.STORE_DIAL_S:.0f}",
+        "connect_timeout": f"{dial_s:.0f}",
         "application_name": "cambist",
         "tcp_user_timeout": f"{timeouts.STORE_STATEMENT_S * 1_000:.0f}",
         "keepalives_idle": "5",
         "keepalives_interval": "2",
         "keepalives_count": "3",
-    }
-    # Only what the operator's URL leaves open.
-    missing = {name: value for name, value in defaults.items() if name not in given}
-    opener: Any = kind or driver.Connection
-    connection: Connection = opener.connect(url, autocommit=True, client_encoding="UTF8", **missing)
+    }  # what the operator's URL leaves open
+    opener: Any = kind
+    connection: Connection = opener.connect(
+        "", autocommit=True, **(defaults | given | {"client_encoding": "UTF8"})
+    )
     try:
         _adapt(connection)
         connection.execute(_SETTINGS.encode())
@@ -163,6 +173,68 @@ def connect(url: str, kind: type[Connection] | None = None) -> Connection:
         connection.close()
         raise
     return connection
+
+
+def connect_attentively(url: str) -> Connection:
+    """Open a connection that is given up when its server is silent, as `connect` does.
+
+    The connection closes, and its statement fails, after STORE_SILENCE_S without data from the server. If the
+    URL names several hosts, the connection closes as soon as the server has been silent for STORE_DOUBT_S and
+    another server takes writes.
+    """
+    connection = connect(url, _attentive())
+    if len(by_host(load_driver().conninfo.conninfo_to_dict(url))) > 1:
+        # Only now: a connection that is being opened, as that of a look for another server, looks for none.
+        connection.look_for_others(url)  # type: ignore[attr-defined]
+    return connection
+
+
+def _began(connection: Connection) -> str:
+    """Return the start time of a connection's server, which tells servers apart, also behind poolers."""
+    ((began,),) = connection.execute("SELECT pg_postmaster_start_time()::text", prepare=False).fetchall()
+    return str(began)
+
+
+@cache
+def _attentive() -> type[Connection]:
+    """Make the psycopg connection class of `connect_attentively`."""
+    import psycopg
+
+    class Attentive(psycopg.Connection[tuple[Any, ...]]):
+        _url = ""
+        _server = ""
+
+        def look_for_others(self, url: str) -> None:
+            self._url, self._server = url, _began(self)
+
+        def _has_moved(self) -> bool:
+            if not self._url:
+                return False
+            try:
+                with connect(self._url, Attentive) as other:
+                    return _began(other) != self._server
+            except psycopg.Error:
+                return False
+
+        def wait(self, gen: Generator[Any, Any, Any], *_: Any, **__: Any) -> Any:
+            return super().wait(self._heard(gen), timeouts.STORE_DOUBT_S)
+
+        def _heard(self, gen: Generator[Any, Any, Any]) -> Generator[Any, Any, Any]:
+            heard = monotonic()
+            try:
+                wanted = next(gen)
+                while True:
+                    if ready := (yield wanted):
+                        wanted = gen.send(ready)
+                        heard = monotonic()
+                    elif monotonic() - heard >= timeouts.STORE_SILENCE_S or self._has_moved():
+                        break
+            except StopIteration as end:
+                return end.value
+            self.close()
+            raise psycopg.OperationalError("the server does not answer")
+
+    return Attentive
 
 
 def open_migrated(url: str, now_ms: Callable[[], int]) -> None:

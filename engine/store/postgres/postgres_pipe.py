@@ -10,27 +10,19 @@ Arguments and rows are binary: bytes, integers, texts, booleans and the arrays o
 
 from __future__ import annotations
 
-from collections.abc import Generator, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from ....config.timeouts import STORE_STATEMENT_S
 from .postgres_batch import Array
-from .postgres_connection import connect, load_driver
+from .postgres_connection import connect_attentively, load_driver
 
 if TYPE_CHECKING:
     from psycopg import RawCursor
     from psycopg.abc import AdaptContext
 
-    from .postgres_connection import Connection
-
     Sent = RawCursor[tuple[Any, ...]]
 
 Argument = Array | bytes | int | str
-
-_SILENCE_S = STORE_STATEMENT_S + 5.0
-"""Seconds without an answer after which the server counts as lost; its own time-out, STORE_STATEMENT_S, ends
-any statement sooner.
-"""
 
 _TEXTS_MAX = 1_000
 """Maximum number of prepared statements per connection; this program has fewer."""
@@ -47,7 +39,7 @@ class Pipe:
 
     def __init__(self, url: str) -> None:
         self._driver = load_driver()
-        self._connection = connect(url, _bounded())
+        self._connection = connect_attentively(url)
         self._connection.prepare_threshold = 0
         self._connection.prepared_max = _TEXTS_MAX
         _send_in_binary(self._connection)
@@ -109,27 +101,6 @@ class Pipe:
     def closed(self) -> bool:
         """Whether the connection is closed, as far as is known."""
         return self._connection.closed
-
-
-def _bounded() -> type[Connection]:
-    """Make the psycopg connection class that closes after _SILENCE_S seconds without data from the server."""
-    import psycopg
-
-    class Bounded(psycopg.Connection[tuple[Any, ...]]):
-        def wait(self, gen: Generator[Any, Any, Any], *_: Any, **__: Any) -> Any:
-            return super().wait(self._heard(gen), _SILENCE_S)
-
-        def _heard(self, gen: Generator[Any, Any, Any]) -> Generator[Any, Any, Any]:
-            try:
-                wanted = next(gen)
-                while ready := (yield wanted):
-                    wanted = gen.send(ready)
-            except StopIteration as end:
-                return end.value
-            self.close()
-            raise psycopg.OperationalError("the server does not answer")
-
-    return Bounded
 
 
 def _send_in_binary(context: AdaptContext) -> None:

@@ -93,6 +93,7 @@ async def _run(
             if link is not None:
                 await nursery.start(link.run, store)
             await nursery.start(store.run)
+            nursery.start_soon(store.run_probes)
             task_status.started()
 
 

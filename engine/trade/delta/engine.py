@@ -29,6 +29,7 @@ from msgspec import Struct
 from ....codecs.messages.vocabulary import OrderStatus, OrderType
 from ....config.timeouts import EXPIRY_GRACE_S, READY_LOOK_S
 from ....feeds.slices import Slices
+from ....feeds.ticks import tick
 from ...chain.relay.relayer import Relayer, RelayerStatistics
 from ...store.queries import among
 from ...store.rows import DeltaOrderRow, Effect, OrderEvent
@@ -269,7 +270,7 @@ class DeltaEngine:
         """
         looked_s = dict.fromkeys(self.chains, 0)
         while True:
-            await trio.sleep(READY_LOOK_S)
+            await tick(READY_LOOK_S)
             for chain_id, chain in self.chains.items():
                 time_s = chain.head_time_s()
                 is_ahead = time_s > self._wall_ms() // 1_000 + EXPIRY_GRACE_S

@@ -9,6 +9,7 @@ from pathlib import Path
 import structlog
 
 from ....config.settings import Settings
+from ....config.timeouts import MAKER_RULES_LOOK_S
 from ....feeds.maker_cache import EXCLUDED
 from ...host.safety.maker_rules import MakerRules
 from ...host.safety.watched_file import WatchedFile
@@ -63,7 +64,7 @@ class MakerWatch:
 
     async def run(self) -> None:
         """Watch the operator's file of maker rules and apply its changes, until cancelled."""
-        await self._file.watch()
+        await self._file.watch(MAKER_RULES_LOOK_S)
 
     def _obey(self, rules: MakerRules) -> None:
         if rules.reason:

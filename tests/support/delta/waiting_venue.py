@@ -33,7 +33,7 @@ from cambist.engine.chain import pulse
 from cambist.engine.dev.embedded.embedded import EmbeddedChain
 from cambist.engine.host.process.clock import WallClock
 from cambist.engine.roles.venue.app import VenueApp, opened_venue
-from cambist.engine.store import leases, store
+from cambist.engine.store import leases
 from cambist.engine.store.process import open_store as store_opening
 from cambist.engine.store.store import InlineLink
 from cambist.engine.trade.delta import open_delta as delta_opening
@@ -250,7 +250,6 @@ class WaitingVenue:
         with (
             patch.object(store_opening, "InlineLink", partial(_MortalLink, life)),
             patch.object(pulse, "READY_LOOK_S", _NEVER_S),
-            patch.object(store, "READY_LOOK_S", _NEVER_S),
             patch.object(accounts_watch, "FUNDS_SLICE_S", _NEVER_S),
             patch.object(accounts_watch, "FUNDS_RECHECK_S", 60 * _NEVER_S),
             patch.object(delta_opening, "AgentClient", partial(AgentClient, dial=self._dial_agent)),

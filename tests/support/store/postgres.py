@@ -20,10 +20,12 @@ __all__ = ["PostgresServer", "running_postgres"]
 
 
 @contextmanager
-def running_postgres(settings: dict[str, str] | None = None) -> Iterator[PostgresServer]:
+def running_postgres(
+    settings: dict[str, str] | None = None, *, primary: PostgresServer | None = None
+) -> Iterator[PostgresServer]:
     """A server that runs; its folder goes with it. Skips or fails the test where there is no PostgreSQL."""
     program("postgresql")
-    with postgres.running_postgres(settings) as server:
+    with postgres.running_postgres(settings, primary=primary) as server:
         yield server
 
 

@@ -1,4 +1,4 @@
-"""Reports of the store about itself are at most two seconds old, even without writes."""
+"""The store tells those who ask whether a write succeeds now, and is not written while nobody asks."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -8,6 +8,7 @@ import trio
 from trio.testing import MockClock
 
 from cambist.config.errors import StoreError, StoreFull, StoreUnavailable
+from cambist.config.timeouts import READY_LOOK_S
 from cambist.engine.store import store as of_store
 from cambist.engine.store.store import Store
 from cambist.engine.store.tables import NONCE_USED
@@ -66,10 +67,10 @@ async def test_a_store_that_refuses_says_so_and_when_it_is_back(
 ) -> None:
     nursery.start_soon(store.run_probes)
     await trio.sleep(10.1)
-    assert store.away == store.statistics().away == ""
+    assert await store.probe() == store.away == store.statistics().away == ""
     link.error = error
-    await trio.sleep(SOON_S)
-    assert store.away == store.statistics().away == error.detail
+    await trio.sleep(READY_LOOK_S)
+    assert await store.probe() == store.away == store.statistics().away == error.detail
     await trio.sleep(30)
     link.error = None
     await trio.sleep(SOON_S)
@@ -82,12 +83,14 @@ async def test_a_store_that_hangs_says_so_and_when_it_is_back(
     nursery.start_soon(store.run_probes)
     await trio.sleep(10.1)
     link.answers = trio.Event()
-    await trio.sleep(SOON_S)
-    assert store.away == f"the store does not answer within {READY_ANSWER_S:g} s"
-    await trio.sleep(30)
+    said = f"the store does not answer within {READY_ANSWER_S:g} s"
+    for _ in range(10):
+        assert await store.probe() == said
+    assert store.away == said
+    assert store.statistics().batcher.queued == 0  # those who asked waited for one write
     link.answers.set()
     await trio.sleep(SOON_S)
-    assert store.away == ""
+    assert await store.probe() == store.away == ""
 
 
 async def test_a_write_that_is_refused_says_so_until_none_was_for_a_second(
@@ -123,13 +126,19 @@ async def test_what_is_small_enough_for_a_disk_that_is_nearly_full_is_no_return(
     assert store.away == ""
 
 
-async def test_what_the_link_says_is_back_is_not_away(store: Store, link: ScriptedLink) -> None:
-    link.error = FULL
-    with pytest.raises(StoreUnavailable):
-        await store.write(Unit(()))
+async def test_a_store_that_was_opened_again_is_back_with_its_first_write(
+    store: Store, link: ScriptedLink, nursery: trio.Nursery, autojump_clock: MockClock
+) -> None:
+    nursery.start_soon(store.run_probes)
     store.lose(StoreUnavailable("the store process ended"))
-    assert store.away == "the store process ended"
+    assert await store.probe() == store.away == "the store process ended"
+    link.answers = trio.Event()
     store.recover()
+    assert store.away == "no write has succeeded since the store was opened again"
+    await trio.sleep(SOON_S)
+    assert store.away
+    link.answers.set()
+    await trio.sleep(SOON_S)
     assert store.away == ""
 
 
@@ -146,10 +155,31 @@ async def test_a_full_queue_takes_nothing(store: Store, link: ScriptedLink, nurs
     assert store.away == ""
 
 
-async def test_probes_are_few_and_one_at_a_time(
+async def test_a_store_that_nobody_asks_is_not_written(
     store: Store, link: ScriptedLink, nursery: trio.Nursery, autojump_clock: MockClock
 ) -> None:
     nursery.start_soon(store.run_probes)
+    await trio.sleep(60)
+    assert link.batches == []
+
+
+async def test_probes_are_few_and_one_at_a_time(
+    store: Store, link: ScriptedLink, nursery: trio.Nursery, autojump_clock: MockClock
+) -> None:
+    async def ask() -> None:
+        while True:
+            assert await store.probe() == ""
+            await trio.sleep(0.01)
+
+    for _ in range(20):
+        nursery.start_soon(ask)
     await trio.sleep(10)
-    assert 15 <= len(link.batches) <= 25
+    assert 15 <= len(link.batches) <= 21
     assert set(link.batches) == {1}
+    nursery.cancel_scope.cancel()
+
+
+async def test_a_write_just_now_is_probe_enough(store: Store, link: ScriptedLink) -> None:
+    await store.write(Unit(()))
+    assert await store.probe() == ""
+    assert link.batches == [1]
