@@ -1,6 +1,7 @@
 """POST /ft/p2p/{chainId}: accepted orders, stored members, and refusals in the order of the checks."""
 
 from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +19,7 @@ from cambist.crypto.addresses import to_checksum
 from cambist.crypto.hexadecimal import to_hex
 from cambist.crypto.secp256k1 import CURVE_ORDER
 from cambist.crypto.signatures import to_65, to_compact64
+from support.chain.remembering import Remembering
 from support.chain.world import HOUR_S, NOBODY, ONE, RFQ_NAME, USDC
 from support.contracts.permits import dai_permit, eip2612_permit, shown, token_domain
 from support.contracts.rfq_stories import a_wallet
@@ -578,6 +580,9 @@ class AwayChain:
     async def block(self, at: Any = None) -> Any:
         raise NodeUnavailable(f"no node tells of {at}")
 
+    async def recent_block(self, age_s: float) -> Any:
+        raise NodeUnavailable(f"no node tells of a block of the last {age_s} s")
+
     def __getattr__(self, name: str) -> Any:
         return getattr(self._chain, name)
 
@@ -592,6 +597,45 @@ async def test_nothing_is_kept_where_the_chain_cannot_be_asked(tmp_path: Path) -
         assert (await front.answer(f"/ft/order/{front.hash_of(order)}"))[0] == 404
         refusal = await front.fault(front.an_order(maker_amount=0))
         assert refusal[:2] == INVALID, "what needs no chain is said all the same"
+
+
+@asynccontextmanager
+async def a_remembering_front(folder: Path, *, runs: bool) -> AsyncIterator[tuple[OtcFront, Remembering]]:
+    chains: list[Remembering] = []
+
+    def chain_of(chain: Any) -> Remembering:
+        chains.append(Remembering(chain))
+        return chains[-1]
+
+    async with an_otc_front(folder, runs=runs, chain=chain_of) as front:
+        yield front, chains[-1]
+
+
+async def test_an_order_is_taken_by_a_recent_block_and_without_funds_judged_by_the_latest(
+    tmp_path: Path,
+) -> None:
+    """A node that is far away is asked once; an approval that was just mined counts."""
+    async with a_remembering_front(tmp_path, runs=False) as (front, chain):
+        world = front.world
+        assert (await front.posted(front.an_order()))["state"] == "PENDING"
+        assert chain.latest == 0
+        owner = world.stranger.address
+        poor = front.an_order(maker=owner, nonce_and_meta=pack_otc(owner, 1))
+        await world.give(world.stranger, world.usdc, 2_500 * USDC, world.at.rfq)
+        assert (await front.posted(poor, world.stranger))["state"] == "PENDING"
+        assert chain.latest == 1
+
+
+async def test_a_fill_whose_log_was_read_before_the_post_is_seen(tmp_path: Path) -> None:
+    """The indexer is past the recent block: it will not bring the fill again."""
+    async with a_remembering_front(tmp_path, runs=True) as (front, _):
+        first = front.an_order()
+        stored = await front.posted(first)
+        later = front.an_order()
+        await front.fill(later)
+        await front.fill(first)
+        await front.until(stored, state="FULFILLED")
+        assert (await front.fault(later))[:2] == (400, "OrderClosed")
 
 
 def test_an_order_is_what_makers_sign() -> None:

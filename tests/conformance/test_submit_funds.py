@@ -21,6 +21,7 @@ from cambist.crypto.hexadecimal import to_hex
 from cambist.engine.chain.port import EthCall
 from cambist.engine.trade.delta.orders.terms import SettledOrder
 from cambist.engine.trade.served import asking
+from support.chain.remembering import Remembering
 from support.chain.world import NATIVE, ONE, USDC
 from support.contracts.rfq_stories import a_wallet_that_sells, execute
 from support.contracts.settling import Market, a_market
@@ -236,27 +237,6 @@ async def test_nothing_is_taken_in_unchecked(
         assert refusal[:2] == (503, "ServiceUnavailable")
         assert "the chain does not answer" in refusal[2]
         assert len(front.live) == 0
-
-
-class Remembering:
-    """A chain whose recent block stays the first that was asked for."""
-
-    def __init__(self, chain: Any) -> None:
-        self._chain = chain
-        self._recent: Any = None
-        self.latest = 0  # reads of the latest block
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self._chain, name)
-
-    async def recent_block(self, age_s: float) -> Any:
-        if self._recent is None:
-            self._recent = await self._chain.recent_block(age_s)
-        return self._recent
-
-    async def block(self, at: Any = None) -> Any:
-        self.latest += at is None
-        return await self._chain.block(at)
 
 
 @asynccontextmanager

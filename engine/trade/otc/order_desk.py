@@ -32,7 +32,7 @@ from ...host.admission.signatures import SignatureBudget
 from ...store.rows import OtcOrderRow
 from ..orders.places import OrderStake
 from ..orders.step import OrderStep
-from ..served.asking import in_time, latest_block, signer_has_code
+from ..served.asking import at_recent_block, in_time, latest_block, signer_has_code
 from ..served.served_chain import ServedChain, ServedChains, otc_chain_at
 from .balances import backed, is_backed
 from .document import OtcDocument, stored_order
@@ -248,7 +248,7 @@ class OtcDesk:
             if to_hex(terms.shown_signature) == known:  # `Drafts` polls the contract for it already
                 return
             signatures.proven(terms.signature.is_by_key)
-            state = await in_time(_chain_state(served, terms))
+            state = await in_time(_latest_state(served, terms))
         except ServiceUnavailable:  # the new signature is not judged yet: the caller has to post again
             raise
         except RequestError as error:  # not raised: a repeated post is answered with the stored order
@@ -268,11 +268,30 @@ class OtcDesk:
     ) -> tuple[OtcOrderRow, OtcDocument]:
         """Check a posted order against the chain, and build the row and document to be stored."""
         await served.followed.wait()
-        state = await _chain_state(served, terms)
+        state = await self._state(served, terms)
         start = Begun() if state.left is None else await self._begun(served, terms)
         others = await self._stored.live_of(served.chain_id, terms.order.maker, terms.order.maker_asset)
         row = new_row(terms, state, start, others, served.chain_id, now_ms)
         return row, new_document(terms, start)
+
+    async def _state(self, served: ServedChain, terms: OtcTerms) -> Answered:
+        """Read the chain state that a posted order is checked against, at a block of the last second.
+
+        An order that the block leaves without funds, signature or its whole amount is judged by the latest
+        block: an approval or a fill may just have been mined.
+        """
+
+        async def judge(header: Header) -> tuple[Answered, int]:
+            return await _chain_state(served, terms, header), header.number
+
+        state, height = await at_recent_block(served.chain, judge)
+        if state.left is None and state.is_signed and state.backs(terms.order.maker_amount):
+            # Logs of later blocks may have been read, by another engine: a fill in them would be missed.
+            cursor, _ = await self._stored.fills(served.chain_id, terms.order_hash)
+            if cursor is None or cursor.block_number <= height:
+                return state
+        state, _ = await judge(await latest_block(served.chain))
+        return state
 
     async def _begun(self, served: ServedChain, terms: OtcTerms) -> Begun:
         """Find the fills that an order had before it was posted, up to the indexed height.
@@ -293,9 +312,12 @@ def _never_takers(served: ServedChain) -> tuple[bytes, ...]:
     return served.router, served.rfq, served.delta, served.fee_vault, served.arrivals
 
 
-async def _chain_state(served: ServedChain, terms: OtcTerms) -> Answered:
-    """Read at the latest block the chain state that a posted order is checked against."""
-    header = await latest_block(served.chain)
+async def _latest_state(served: ServedChain, terms: OtcTerms) -> Answered:
+    return await _chain_state(served, terms, await latest_block(served.chain))
+
+
+async def _chain_state(served: ServedChain, terms: OtcTerms, header: Header) -> Answered:
+    """Read at a block the chain state that a posted order is checked against."""
     has_code = await signer_has_code(served.chain, terms.signature, header, may_be_deployed=True)
     calls = submission_calls(terms, served.rfq)
     answers = dict(zip(calls, await served.chain.call_many([*calls.values()], header.hash), strict=True))

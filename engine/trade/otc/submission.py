@@ -56,6 +56,10 @@ class Answered(Struct, frozen=True):
     permitted: int
     left: int | None
 
+    def backs(self, amount: int) -> bool:
+        """Whether balance, and allowance or permit, cover an amount of the maker's asset, in raw units."""
+        return min(self.holding.balance, max(self.holding.allowance, self.permitted)) >= amount
+
 
 class Begun(Struct, frozen=True):
     """Fills that an OTC order had before it was posted to the venue.
