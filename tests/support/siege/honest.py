@@ -57,7 +57,9 @@ class Acts(Struct):
 
     def __str__(self) -> str:
         p50, p99 = self.slowest(50), self.slowest(99)
-        return f"{len(self.seconds)} done, {len(self.faults)} not, {p50:.2f} s at the median, {p99:.2f} s p99"
+        most = ", ".join(f"{seconds:.3f}" for seconds in sorted(self.seconds)[-5:])
+        done = f"{len(self.seconds)} done, {len(self.faults)} not"
+        return f"{done}, {p50:.3f} s at the median, {p99:.3f} s p99, the slowest {most} s"
 
 
 class Traders:
