@@ -1,4 +1,4 @@
-# Every target does its own set-up; a fresh machine needs python3 (3.11 to 3.13) with venv, and make.
+# Every target does its own set-up; a fresh machine needs python3 (3.11 or newer) with venv, and make.
 PYTHON ?= python3
 VENV ?= .venv
 PEERS := .venv-peers
@@ -37,8 +37,8 @@ setup-slither: $(SLITHER)/.ready ## Make .venv-slither: the analyser of the cont
 setup-proofs: $(PROOFS)/.ready $(PROOF_TOOLS)/node_modules/.ready ## Make .venv-proofs: the prover of the contracts, with forge.
 setup-node: $(ORACLES)/node_modules/.ready ## Install ethers, viem, public SDKs, anvil, the Solidity compiler, a driver of browsers.
 
-IS_SUPPORTED := -c 'import sys; (3, 11) <= sys.version_info[:2] <= (3, 13) or sys.exit( \
-  "python: expected 3.11, 3.12 or 3.13, got %d.%d; name one of these: make PYTHON=python3.13" % sys.version_info[:2])'
+IS_SUPPORTED := -c 'import sys; (3, 11) <= sys.version_info[:2] or sys.exit( \
+  "python: expected 3.11 or newer, got %d.%d; name one: make PYTHON=python3.13" % sys.version_info[:2])'
 
 # Packages of a lock, into an environment: by uv, which takes seconds, or by pip where uv does not reach a registry.
 define install
@@ -119,7 +119,7 @@ test-orders: setup-test ## Run each file alone and in reverse, tests that share 
 test-long: setup-test ## Run all tests with forty times the random examples, 20 crashes each, half an hour of load, chains compared; then on other machines.
 	$(WITH_ANVIL) E2E_CHAINS="embedded anvil both" CRASH_ROUNDS=20 HYPOTHESIS_PROFILE=long $(PY) -m pytest -q
 	$(MAKE) --no-print-directory test-programs test-orders test-bare
-	$(MAKE) --no-print-directory test-bare SUITE=unstable PYTHON=python3.13
+	$(MAKE) --no-print-directory test-bare SUITE=unstable PYTHON=python3.14
 
 test-races: setup-test ## Run $(RACES) with delayed steps of random tasks; SEED=2 delays others.
 	$(WITH_ANVIL) STEP_DELAYS=$(SEED) $(PY) -m pytest -q $(PARALLEL) --maxprocesses 6 -m "not turns" $(RACES)
@@ -127,7 +127,7 @@ test-races: setup-test ## Run $(RACES) with delayed steps of random tasks; SEED=
 test-kit: setup ## Run deploy/ by its page in containers, and `make up` on a bare machine; KIT_WITHOUT="grafana" leaves a service out.
 	HYPOTHESIS_PROFILE=long REQUIRE_PROGRAMS=1 $(PY) -m pytest -q tests/e2e/test_deploy_containers.py
 
-test-bare: ## Run `make up` and `make test` on a bare Debian in a root of its own; SUITE=unstable PYTHON=python3.13 takes another.
+test-bare: ## Run `make up` and `make test` on a bare Debian in a root of its own; SUITE=unstable PYTHON=python3.14 takes another.
 	.ci/bare $(SUITE) $(PYTHON)
 
 lint: lint-style lint-mypy lint-pyright ## Check style, directions of imports and types: ruff, import-linter, mypy, pyright.

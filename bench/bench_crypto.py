@@ -4,9 +4,6 @@ from collections.abc import Callable
 from functools import cache
 from typing import Any
 
-from coincurve._libsecp256k1 import ffi, lib
-from coincurve.context import GLOBAL_CONTEXT
-
 from bench.fixtures import (
     DOMAIN_SEPARATOR,
     KEY,
@@ -21,6 +18,7 @@ from bench.peers.process import Peer
 from cambist.codecs.eip712_orders.rfq import RFQ_ORDER
 from cambist.crypto.hmac_auth import RequestSigner, RequestVerifier
 from cambist.crypto.keccak import keccak256, keccak256_public
+from cambist.crypto.libsecp256k1 import UNCOMPRESSED, installed
 from cambist.crypto.secp256k1 import recover_address
 from cambist.crypto.signatures import to_65
 
@@ -69,7 +67,8 @@ def bench_order_hash_and_sign_eth_account(
 
 def bench_native_recovery(benchmark: Any) -> None:
     """Baseline: make only the two C calls that recover a public key and serialise it."""
-    context = GLOBAL_CONTEXT.ctx
+    binding = installed()
+    ffi, lib, context = binding.ffi, binding.lib, binding.context
     following = next_of(SIGNED)
     signature, point = ffi.new("secp256k1_ecdsa_recoverable_signature *"), ffi.new("secp256k1_pubkey *")
     point65, length = ffi.new("unsigned char[65]"), ffi.new("size_t *", 65)
@@ -79,7 +78,7 @@ def bench_native_recovery(benchmark: Any) -> None:
         lib.secp256k1_ecdsa_recoverable_signature_parse_compact(context, signature, rs64, recovery_id)
         done: int = lib.secp256k1_ecdsa_recover(context, point, signature, digest32)
         length[0] = 65
-        lib.secp256k1_ec_pubkey_serialize(context, point65, length, point, lib.SECP256K1_EC_UNCOMPRESSED)
+        lib.secp256k1_ec_pubkey_serialize(context, point65, length, point, UNCOMPRESSED)
         return done
 
     assert benchmark(native) == 1

@@ -7,15 +7,15 @@ import itertools
 from collections.abc import Callable
 from time import process_time
 
-from coincurve._libsecp256k1 import ffi, lib
-from coincurve.context import GLOBAL_CONTEXT
+from cambist.crypto.libsecp256k1 import installed
 
 _SIGNATURES = 2_000
 
 
 def native_signer(secret32: bytes) -> Callable[[bytes], int]:
     """Return a function that signs a 32-byte digest by the C library, and returns 1 on success."""
-    context, null = GLOBAL_CONTEXT.ctx, ffi.NULL
+    binding = installed()
+    ffi, lib, context, null = binding.ffi, binding.lib, binding.context, binding.ffi.NULL
     signature = ffi.new("secp256k1_ecdsa_recoverable_signature *")
     secret = ffi.new("unsigned char[32]", secret32)
     sign = lib.secp256k1_ecdsa_sign_recoverable

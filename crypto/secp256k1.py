@@ -1,9 +1,9 @@
 """Sign digests and recover addresses: ECDSA over secp256k1 on libsecp256k1.
 
-The library is reached through the cffi module that coincurve bundles, with buffers made once per thread;
-coincurve's own calls allocate theirs each time. Signatures are deterministic (RFC 6979) and low-s. The cffi
-module is semi-private: at import its answers are compared with coincurve's public interface, and a difference
-raises ImportError, because a wrong signature costs money.
+The library is reached through the cffi module of a binding (`libsecp256k1`), with buffers made once per
+thread; a binding's own calls allocate theirs each time. Signatures are deterministic (RFC 6979) and low-s. At
+import the answers are compared with the binding's public interface, and a difference raises ImportError,
+because a wrong signature costs money.
 
 Guarantees: a key never appears in a repr, an error or a pickle. Not guaranteed: that a key's memory is wiped,
 which Python cannot promise.
@@ -14,13 +14,9 @@ Source: SEC 1 section 4.1; EIP-2 (low-s); libsecp256k1's include/secp256k1_recov
 import threading
 from typing import Any, NoReturn
 
-from coincurve import PrivateKey, PublicKey
-from coincurve._libsecp256k1 import ffi as _ffi
-from coincurve._libsecp256k1 import lib as _lib
-from coincurve.context import GLOBAL_CONTEXT
-
 from ..config.errors import InvalidSignature
 from .keccak import keccak256
+from .libsecp256k1 import COMPRESSED, UNCOMPRESSED, installed
 
 CURVE_ORDER = 0xFFFFFFFFFFFFFFFFFFFFFFFFFFFFFFFEBAAEDCE6AF48A03BBFD25E8CD0364141
 HALF_ORDER = CURVE_ORDER // 2
@@ -28,9 +24,9 @@ _PROVEN_KEYS = (1, 2, CURVE_ORDER - 1)
 KEY_BYTES = 32
 DIGEST_BYTES = 32
 
-_CONTEXT: Any = GLOBAL_CONTEXT.ctx
+_BINDING = installed()
+_ffi, _lib, _CONTEXT = _BINDING.ffi, _BINDING.lib, _BINDING.context
 _NULL: Any = _ffi.NULL
-_UNCOMPRESSED: int = _lib.SECP256K1_EC_UNCOMPRESSED
 
 
 class _Buffers(threading.local):
@@ -57,6 +53,30 @@ def address_of_point(point65: bytes) -> bytes:
     return keccak256(point65[1:])[12:]
 
 
+def public_key(secret32: bytes, *, compressed: bool = False) -> bytes:
+    """Compute the public key of a private key: 65 bytes, or 33 if `compressed`.
+
+    Args:
+        secret32: a private key of 32 bytes, from 1 to the curve order minus 1.
+
+    Raises:
+        ValueError: it is no private key.
+    """
+    mine = _buffers
+    if len(secret32) != KEY_BYTES or not _lib.secp256k1_ec_pubkey_create(_CONTEXT, mine.public_key, secret32):
+        raise ValueError("a private key is 32 bytes, above zero and below the curve order")
+    return _serialized(mine.public_key, COMPRESSED if compressed else UNCOMPRESSED)
+
+
+def _serialized(point: Any, form: int) -> bytes:
+    mine = _buffers
+    length = mine.point_length
+    length[0] = 65  # in: the room in `point65`; the call writes the used length into the same place
+    _lib.secp256k1_ec_pubkey_serialize(_CONTEXT, mine.point65, length, point, form)
+    serialized: bytes = mine.point65_view[: length[0]]
+    return serialized
+
+
 class SigningKey:
     """A private key that signs digests.
 
@@ -78,7 +98,7 @@ class SigningKey:
         if len(secret32) != KEY_BYTES or not 0 < int.from_bytes(secret32, "big") < CURVE_ORDER:
             raise ValueError("a private key is 32 bytes, above zero and below the curve order")
         self._secret = _ffi.new("unsigned char[32]", secret32)
-        self.address = address_of_point(PrivateKey(secret32).public_key.format(compressed=False))
+        self.address = address_of_point(public_key(secret32))
 
     def sign(self, digest32: bytes) -> tuple[bytes, int]:
         """Sign a digest.
@@ -142,27 +162,23 @@ def recover_address(digest32: bytes, rs64: bytes, recovery_id: int) -> bytes:
         and _lib.secp256k1_ecdsa_recover(_CONTEXT, point, signature, digest32)
     ):
         raise InvalidSignature("no key makes this signature")
-    point65, length = mine.point65, mine.point_length
-    length[0] = 65  # in: the room in `point65`; the call writes the used length into the same place
-    _lib.secp256k1_ec_pubkey_serialize(_CONTEXT, point65, length, point, _UNCOMPRESSED)
-    return keccak256(mine.point65_view[1:])[12:]
+    return address_of_point(_serialized(point, UNCOMPRESSED))
 
 
 def _prove() -> None:
-    """Compare our direct calls of libsecp256k1 with coincurve's public interface; raise if they disagree."""
+    """Compare direct calls of libsecp256k1 with the binding's public interface; raise if they disagree."""
+    name = _BINDING.name
     for number in _PROVEN_KEYS:
         secret32 = number.to_bytes(32, "big")
-        key, reference = SigningKey(secret32), PrivateKey(secret32)
-        digest32 = keccak256(secret32)
+        key, digest32 = SigningKey(secret32), keccak256(secret32)
         rs64, recovery_id = key.sign(digest32)
-        public = reference.sign_recoverable(digest32, hasher=None)
-        point65 = PublicKey.from_signature_and_message(public, digest32, hasher=None).format(compressed=False)
+        public = _BINDING.sign65(secret32, digest32)
         if rs64 + bytes([recovery_id]) != public or int.from_bytes(rs64[32:], "big") > HALF_ORDER:
-            raise ImportError("coincurve's library and its public interface sign differently")
-        if recover_address(digest32, rs64, recovery_id) != address_of_point(point65) or (
-            key.address != address_of_point(point65)
-        ):
-            raise ImportError("coincurve's library and its public interface recover differently")
+            raise ImportError(f"{name}'s library and its public interface sign differently")
+        point65 = _BINDING.recover65(digest32, public)
+        found = key.address, recover_address(digest32, rs64, recovery_id)
+        if point65 != _BINDING.point65(secret32) or set(found) != {address_of_point(point65)}:
+            raise ImportError(f"{name}'s library and its public interface recover differently")
 
 
 _prove()

@@ -13,10 +13,8 @@ import unicodedata
 from collections.abc import Sequence
 from functools import cache
 
-from coincurve import PrivateKey
-
 from ...config.errors import ConfigError
-from ..secp256k1 import CURVE_ORDER, SigningKey
+from ..secp256k1 import CURVE_ORDER, SigningKey, public_key
 
 DEV_MNEMONIC = "test test test test test test test test test test test junk"
 """The public mnemonic of every development node: funds sent to its accounts on a real chain are lost."""
@@ -76,10 +74,7 @@ def _master(seed: bytes) -> tuple[bytes, bytes]:
 
 def _child(secret32: bytes, chain_code32: bytes, number: int) -> tuple[bytes, bytes]:
     """Derive child `number` of a BIP-32 key: (private key, chain code); ValueError if it has no valid key."""
-    if number >= _HARDENED:
-        parent = b"\0" + secret32
-    else:
-        parent = PrivateKey(secret32).public_key.format(compressed=True)
+    parent = b"\0" + secret32 if number >= _HARDENED else public_key(secret32, compressed=True)
     digest = hmac.digest(chain_code32, parent + number.to_bytes(4, "big"), "sha512")
     tweak = int.from_bytes(digest[:32], "big")
     secret = (tweak + int.from_bytes(secret32, "big")) % CURVE_ORDER

@@ -9,13 +9,14 @@ Choice: A token that answers no number, or needs more than CHAIN_TOKEN_GAS_MAX, 
 """
 
 from collections.abc import Sequence
+from typing import Protocol
 
 from msgspec import Struct
 
 from ...codecs.contracts.calldata import allowance, balance_of
 from ...config.errors import BlockGone
 from ...config.limits import CHAIN_TOKEN_GAS_MAX
-from .port import Chain, EthCall, Header
+from .port import Chain, EthCall
 
 _WORD_BYTES = 32
 
@@ -53,30 +54,44 @@ class Holdings(Struct, frozen=True):
     found: tuple[Holding | None, ...]
 
 
+class BlockPlace(Protocol):
+    """Protocol: a block of which number and hash are known, such as a header."""
+
+    @property
+    def number(self) -> int:
+        """Height of the block."""
+        ...
+
+    @property
+    def hash(self) -> bytes:
+        """Hash of the block, 32 bytes."""
+        ...
+
+
 async def holdings(
-    chain: Chain, questions: Sequence[HoldingQuestion], at: Header | bytes | None = None
+    chain: Chain, questions: Sequence[HoldingQuestion], at: BlockPlace | None = None
 ) -> Holdings:
     """Read the balances and allowances that the questions name, all at one block.
 
     Args:
-        at: header or hash of the block to read at; None for the latest.
+        at: block to read at; None for the latest.
 
     Raises:
         NodeUnavailable: no node answers.
         BlockGone: the chain does not have that block (any more).
     """
-    header = at if isinstance(at, Header) else await chain.block(at)
-    if header is None:
-        raise BlockGone("the block to read holdings at is not in the chain")
+    place = await chain.block() if at is None else at
+    if place is None:
+        raise BlockGone("the latest block is not in the chain")
     calls = [
         EthCall(question.token, data, gas_max=CHAIN_TOKEN_GAS_MAX)
         for question in questions
         for data in (balance_of(question.owner), allowance(question.owner, question.spender))
     ]
-    answers = [_number(answer) for answer in await chain.call_many(calls, header.hash)]
+    answers = [_number(answer) for answer in await chain.call_many(calls, place.hash)]
     pairs = zip(answers[::2], answers[1::2], strict=True)
     found = tuple(None if None in (has, allows) else Holding(has or 0, allows or 0) for has, allows in pairs)
-    return Holdings(header.number, header.hash, found)
+    return Holdings(place.number, place.hash, found)
 
 
 def _number(answer: bytes | Exception) -> int | None:

@@ -22,6 +22,7 @@ from ...config.timeouts import TRANSACTION_AGAIN_S, TRANSACTION_FOLLOW_S, TRANSA
 from ...crypto.custody.transaction_policy import PolicedRelayKey
 from ...crypto.secp256k1 import SigningKey
 from .port import Chain, EthCall, Receipt
+from .together import both
 
 GAS_MARGIN = 5
 """Divisor: gas limits are an estimate plus one part in GAS_MARGIN, as state may change before mining."""
@@ -67,21 +68,31 @@ async def signed(
 ) -> SignedTransaction:
     """Sign a call as a transaction with the account's next nonce, at the current price of gas.
 
+    Args:
+        gas: gas limit, in units; 0 for `gas_needed`.
+
     Raises:
+        Reverted: the estimate of gas shows that the call would fail.
         PolicyError: the key's policy forbids the transaction; nothing was signed.
     """
-    fees = await chain.fees()
+    limit, (fees, nonce) = await both(
+        lambda: _limit(chain, call, gas), lambda: both(chain.fees, lambda: chain.nonce(key.address))
+    )
     transaction = Transaction(
         chain_id=chain.chain_id,
-        nonce=await chain.nonce(key.address),
+        nonce=nonce,
         tip_wei=fees.tip_wei,
         fee_max_wei=2 * fees.base_fee_wei + fees.tip_wei,
-        gas=gas,
+        gas=limit,
         to=call.to,
         value_wei=call.value_wei,
         data=call.data,
     )
     return sign_transaction(transaction, key)
+
+
+async def _limit(chain: Chain, call: EthCall, gas: int) -> int:
+    return gas or await gas_needed(chain, call)
 
 
 async def send_and_follow(chain: Chain, transaction: SignedTransaction, within_s: float) -> Receipt:
@@ -155,7 +166,7 @@ async def transact(
         NotMined: the transaction was not mined in TRANSACTION_S; it may still be mined later.
     """
     call = EthCall(to, data, key.address, value_wei)
-    transaction = await signed(chain, key, call, gas or await gas_needed(chain, call))
+    transaction = await signed(chain, key, call, gas)
     receipt = await send_and_follow(chain, transaction, TRANSACTION_S)
     if not receipt.succeeded:
         await chain.call(
@@ -186,7 +197,7 @@ async def send_step(
         Reverted: the estimate of gas shows that the call would fail; nothing was sent.
         TransactionRefused: the node refused the transaction at the first attempt.
     """
-    transaction = await signed(chain, key, call, gas or await gas_needed(chain, call))
+    transaction = await signed(chain, key, call, gas)
     # Before the send: an interrupted trader can look the transaction up by this hash.
     tell(f"sending the {step} 0x{transaction.tx_hash.hex()}")
     try:

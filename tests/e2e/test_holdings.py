@@ -5,6 +5,7 @@ import pytest
 from cambist.codecs.contracts import calldata
 from cambist.config.errors import BlockGone
 from cambist.engine.chain.holdings import Holding, HoldingQuestion, holdings
+from cambist.engine.chain.index.ring import Mark
 from support.chain.world import MOST, ONE, USDC, World
 
 
@@ -25,7 +26,7 @@ async def test_all_answers_are_of_one_block_though_the_chain_goes_on(world: Worl
     )  # fmt: skip
     assert [found.usable for found in read.found if found] == [5_000 * USDC, 0, 3 * ONE]
     await world.send(world.maker, world.usdc, calldata.transfer(world.stranger.address, 1))
-    assert await holdings(world.chain, questions, read.block_hash) == read
+    assert await holdings(world.chain, questions, Mark(read.block_number, read.block_hash)) == read
     later = await holdings(world.chain, questions)
     assert later.block_number == read.block_number + 1
     assert later.found[0] == Holding(5_000 * USDC - 1, MOST)
@@ -38,4 +39,4 @@ async def test_a_block_that_is_rolled_back_has_no_holdings(world: World) -> None
     read = await holdings(world.chain, [question])
     await world.chain.reorganise(2)
     with pytest.raises(BlockGone):
-        await holdings(world.chain, [question], read.block_hash)
+        await holdings(world.chain, [question], Mark(read.block_number, read.block_hash))

@@ -42,6 +42,7 @@ from ...chain.holdings import Holding, HoldingQuestion, holdings
 from ...chain.index.ring import Mark
 from ...chain.index.watch import Watch, WatchedAccount
 from ...chain.port import Chain, EthCall
+from ...chain.together import all_of, both
 from ...store.queries import IDS_MAX, among, live_otc
 from ...store.rows import OrderDocument, OtcOrderRow, amount_of
 from ...store.store import Store
@@ -57,6 +58,7 @@ from .live_orders import LiveOtc, OtcOrders
 
 _log = structlog.get_logger("cambist.venue")
 
+_READS_MAX = 4  # simultaneous batches of such calls
 _CALLS_MAX = 20  # simultaneous calls for unfilled amounts, of VENUE_FUNDS_ORDERS_MAX orders each
 
 OtcAccount = tuple[bytes, bytes]
@@ -247,25 +249,35 @@ class OtcFundsWatch(AccountsWatch[OtcAccount, _FollowedOtc]):
         Args:
             accounts: (token, maker) pairs.
         """
-        held = await holdings(
-            self._chain, [HoldingQuestion(asset, maker, self._rfq) for asset, maker in accounts], top.hash
+        questions = [HoldingQuestion(asset, maker, self._rfq) for asset, maker in accounts]
+        held, left = await both(
+            lambda: holdings(self._chain, questions, top), lambda: self._left(accounts, top)
         )
+        return {
+            account: _MakerFunds(holding, left[account])
+            for account, holding in zip(accounts, held.found, strict=True)
+        }
+
+    async def _left(
+        self, accounts: Sequence[OtcAccount], top: Mark
+    ) -> dict[OtcAccount, dict[bytes, int | None]]:
+        """Read what is left of the orders of accounts: (token, maker) -> order hash -> raw units."""
         parts = [
             (account, hashes)
             for account in accounts
             for hashes in _sliced(list(self._of_account.get(account, ())))
         ]
         left: dict[OtcAccount, dict[bytes, int | None]] = {account: {} for account in accounts}
-        for at in range(0, len(parts), _CALLS_MAX):
-            some = parts[at : at + _CALLS_MAX]
+
+        async def read(some: Sequence[tuple[OtcAccount, Sequence[bytes]]]) -> None:
             calls = [EthCall(self._rfq, remaining_balances(account[1], hashes)) for account, hashes in some]
             answers = await self._chain.call_many(calls, top.hash)
             for (account, hashes), answer in zip(some, answers, strict=True):
                 left[account] |= zip(hashes, _left_of(answer, len(hashes)), strict=True)
-        return {
-            account: _MakerFunds(holding, left[account])
-            for account, holding in zip(accounts, held.found, strict=True)
-        }
+
+        slices = [parts[at : at + _CALLS_MAX] for at in range(0, len(parts), _CALLS_MAX)]
+        await all_of(read, slices, _READS_MAX)
+        return left
 
     async def _catch_up(self, left: Mapping[bytes, int | None]) -> None:
         """Recompute the row of each order whose unfilled amount differs from the RFQ contract's.

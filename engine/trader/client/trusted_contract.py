@@ -10,7 +10,7 @@ The code of a pinned address and of its modules is not checked: the trader vouch
 Source: EIP-712; contracts/lib/Eip712.sol.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from types import MappingProxyType
 
 from msgspec import Struct
@@ -21,6 +21,7 @@ from ....crypto.addresses import to_checksum
 from ....crypto.eip712 import signing_digest
 from ...chain.deploy.verification import is_code_of
 from ...chain.port import Chain, EthCall
+from ...chain.together import all_of, both
 from .client import VenueClient
 from .safety import hold, told_address, told_number
 
@@ -111,11 +112,24 @@ async def trusted_address(
     else:
         raise ConfigError(contract.option, "is needed without --venue")
     if pinned is None:
-        # The contract before its modules: only trusted code names its modules truthfully.
-        await _check_code(chain, address, contract.artifact, contract)
-        for getter, artifact in contract.modules.items():
-            await _check_code(chain, await address_in(chain, address, getter), artifact, contract)
+        await _check_codes(chain, address, contract)
     return address
+
+
+async def _check_codes(chain: Chain, address: bytes, contract: TradingContract) -> None:
+    """Check the code of a contract, and of its modules. A node that is far away is asked twice."""
+    code, answers = await both(
+        lambda: chain.code(address),
+        lambda: _answers(chain, address, [selector(f"{getter}()") for getter in contract.modules]),
+    )
+    # The contract is judged before its modules: only trusted code names its modules truthfully.
+    _check_code(chain, address, code, contract.artifact, contract)
+    modules = [
+        _address_of(answer, address, getter) for getter, answer in zip(contract.modules, answers, strict=True)
+    ]
+    codes = await all_of(chain.code, modules, len(modules)) if modules else []
+    for module, there, artifact in zip(modules, codes, contract.modules.values(), strict=True):
+        _check_code(chain, module, there, artifact, contract)
 
 
 async def address_in(chain: Chain, contract: bytes, getter: str) -> bytes:
@@ -124,11 +138,24 @@ async def address_in(chain: Chain, contract: bytes, getter: str) -> bytes:
     Raises:
         ChainError: the contract returns no address, or the chain does not answer.
     """
-    try:
-        answer = await chain.call(EthCall(contract, selector(f"{getter}()")))
-    except Reverted:
-        answer = b""
+    (answer,) = await _answers(chain, contract, [selector(f"{getter}()")])
+    return _address_of(answer, contract, getter)
+
+
+def _address_of(answer: bytes, contract: bytes, getter: str) -> bytes:
     return told_number(answer, f"{to_checksum(contract)} has no {getter}()").to_bytes(WORD_BYTES)[-20:]
+
+
+async def _answers(chain: Chain, contract: bytes, calls: Sequence[bytes]) -> list[bytes]:
+    """Call a contract's functions at once; the answer of a call that reverts is empty."""
+
+    async def answer(data: bytes) -> bytes:
+        try:
+            return await chain.call(EthCall(contract, data))
+        except Reverted:
+            return b""
+
+    return await all_of(answer, calls, len(calls)) if calls else []
 
 
 async def signing_contract(
@@ -142,17 +169,14 @@ async def signing_contract(
         ChainError: the contract does not return its domain separator.
     """
     address = await trusted_address(chain, venue, contract, pinned)
-    try:
-        separator = await chain.call(EthCall(address, _DOMAIN_SEPARATOR))
-    except Reverted:
-        separator = b""
+    (separator,) = await _answers(chain, address, [_DOMAIN_SEPARATOR])
     if len(separator) != WORD_BYTES:
         raise ChainError(f"{to_checksum(address)} has no signing domain: DOMAIN_SEPARATOR()")
     return SigningContract(chain.chain_id, address, separator)
 
 
-async def _check_code(chain: Chain, address: bytes, artifact: str, contract: TradingContract) -> None:
-    if not is_code_of(artifact, await chain.code(address)):
+def _check_code(chain: Chain, address: bytes, code: bytes, artifact: str, contract: TradingContract) -> None:
+    if not is_code_of(artifact, code):
         raise VenueError(
             f"the code at {to_checksum(address)} on chain {chain.chain_id} is not that of this release's "
             f"{artifact}: {contract.option} pins an address that you trust"

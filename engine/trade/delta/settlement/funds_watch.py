@@ -53,6 +53,7 @@ from ....chain.holdings import Holding, HoldingQuestion, holdings
 from ....chain.index.ring import Mark
 from ....chain.index.watch import Watch, WatchedAccount
 from ....chain.port import Chain, EthCall, Header
+from ....chain.together import both
 from ....store.rows import DeltaOrderRow
 from ...orders.accounts_watch import OF_ALL, YIELD_ORDERS, AccountsWatch, Followed
 from ..orders.funds import MissingFund, Needs, lacks_of, needs_of
@@ -366,20 +367,39 @@ class FundsWatch(AccountsWatch[DeltaAccount, _FollowedDelta]):
         Raises:
             ChainError: no account of the chain can be read.
         """
-        account = _account_of(live)
+        recent = await self._chain.recent_block(RECENT_BLOCK_S)
+        if recent.number >= height:
+            found, fills = await both(
+                lambda: self._funds(live, height, recent), lambda: self._fills([live], recent.hash)
+            )
+            if found is None:
+                return False
+        else:
+            found = await self._funds(live, height, None)
+            if found is None:
+                return False
+            fills = await self._fills([live], found[0].block_hash)
+        read, worths = found
+        self._revalue(live.order_hash, worths)
+        lacks = lacks_of(needs_of(live.order, fills[0], live.worth), read.found[_account_of(live)])
+        self._note_lacks(live.order_hash, lacks)
+        return bool(lacks)
+
+    async def _funds(
+        self, live: LiveOrder, height: int, at: Header | None
+    ) -> tuple[_FundsAtBlock, dict[bytes, VaultWorth]] | None:
+        """Read the funds of an order's owner and the worth of its shares; None if only these are unreadable.
+
+        Args:
+            height, at: as in `_read`.
+        """
         try:
-            recent = await self._chain.recent_block(RECENT_BLOCK_S)
-            read = await self._read([account], height, recent if recent.number >= height else None)
-            worths = await self._vaults.worths([live], read.block_hash)
+            read = await self._read([_account_of(live)], height, at)
+            return read, await self._vaults.worths([live], read.block_hash)
         except OF_ALL:
             raise
         except ChainError:
-            return False
-        (settled,) = await self._fills([live], read.block_hash)
-        self._revalue(live.order_hash, worths)
-        lacks = lacks_of(needs_of(live.order, settled, live.worth), read.found[account])
-        self._note_lacks(live.order_hash, lacks)
-        return bool(lacks)
+            return None
 
     async def _read(
         self, accounts: Sequence[DeltaAccount], height: int, at: Header | None = None

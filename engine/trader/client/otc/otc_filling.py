@@ -27,6 +27,7 @@ from .....config.errors import ChainError, Reverted
 from .....config.timeouts import TRADER_DEADLINE_S
 from .....crypto.addresses import to_checksum
 from ....chain.port import EthCall, Receipt
+from ....chain.together import both
 from ....chain.transact import StepFailedError, gas_needed
 from ..allowing import Held, MissingAllowance, held
 from ..following import balance_remarks
@@ -176,8 +177,7 @@ class OtcFiller:
         gas = 0
         if not self._trader.allowing.approves(offer.missing):
             call = self._call(offer, await self._permit(offer))
-            await self._chain.call(call)
-            gas = await gas_needed(self._chain, call)
+            _, gas = await both(lambda: self._chain.call(call), lambda: gas_needed(self._chain, call))
         spent, received = offer.part.taker_amount, offer.part.maker_amount
         return SentOutcome(
             verdict=TradeVerdict.REHEARSED, step="fill", spent=spent, received=received, gas=gas

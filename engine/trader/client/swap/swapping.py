@@ -22,6 +22,7 @@ from .....config import limits
 from .....config.errors import UnsafeTransaction, VenueError
 from .....config.timeouts import TRADER_DEADLINE_S
 from ....chain.port import EthCall, Receipt
+from ....chain.together import both
 from ....chain.transact import StepFailedError, gas_needed
 from ..allowing import Held, MissingAllowance, held
 from ..client import ReceivedRoute
@@ -182,11 +183,14 @@ class Swapper(VenueTrader):
         self._tell("simulating the swap")
         call = EthCall(offer.router, data, offer.wish.user, value_wei)
         fault = "the router's answer to a simulation has no amount"
-        moved = told_number(await self._chain.call(call), fault)
+        answer, gas = await both(
+            lambda: self._chain.call(call), lambda: gas_needed(self._chain, call)
+        )  # firm quotes grow older meanwhile
+        moved = told_number(answer, fault)
         if not offer.keeps(moved):
             name, least = ("receipt", "at least") if offer.wish.is_sale else ("spending", "at most")
             raise UnsafeTransaction(f"simulated {name}", f"{least} {offer.limit}", moved)
-        return _CheckedSwap(call, await gas_needed(self._chain, call), moved)
+        return _CheckedSwap(call, gas, moved)
 
 
 def swapped_outcome(receipt: Receipt, router: bytes, user: bytes) -> SentOutcome:

@@ -10,6 +10,7 @@ from cambist.codecs.contracts.calldata import allowance, balance_of
 from cambist.config.errors import BlockGone, Reverted
 from cambist.config.limits import CHAIN_TOKEN_GAS_MAX
 from cambist.engine.chain.holdings import Holding, HoldingQuestion, Holdings, holdings
+from cambist.engine.chain.index.ring import Mark
 from cambist.engine.chain.port import EthCall, Header
 
 TOKEN, OTHER, OWNER, SPENDER = (bytes([number]) * 20 for number in range(1, 5))
@@ -27,10 +28,9 @@ class AnsweringChain:
         self._answers = answers
         self.asked: list[tuple[list[EthCall], bytes]] = []
 
-    async def block(self, at: bytes | None) -> Header | None:
+    async def block(self) -> Header | None:
         """As `Chain.block`."""
-        numbers = {None: (8, LATEST), LATEST: (8, LATEST), EARLIER: (7, EARLIER)}
-        return Header(*numbers[at], bytes(32), 0, 0) if at in numbers else None
+        return Header(8, LATEST, bytes(32), 0, 0) if self._answers else None
 
     async def call_many(self, calls: Sequence[EthCall], at: bytes) -> list[bytes | Exception]:
         """As `Chain.call_many`."""
@@ -38,9 +38,11 @@ class AnsweringChain:
         return [*self._answers]
 
 
-@pytest.mark.parametrize(("at", "number", "named"), [(None, 8, LATEST), (EARLIER, 7, EARLIER)])
+@pytest.mark.parametrize(
+    ("at", "number", "named"), [(None, 8, LATEST), (Mark(7, EARLIER), 7, EARLIER)], ids=["latest", "earlier"]
+)
 async def test_balances_and_allowances_are_read_in_pairs_at_one_block(
-    at: bytes | None, number: int, named: bytes
+    at: Mark | None, number: int, named: bytes
 ) -> None:
     chain = AnsweringChain(*map(uint_word, (5, 9, 0, 2**256 - 1)))
     questions = [HoldingQuestion(TOKEN, OWNER, SPENDER), HoldingQuestion(OTHER, SPENDER, OWNER)]
@@ -55,10 +57,10 @@ async def test_balances_and_allowances_are_read_in_pairs_at_one_block(
     assert chain.asked == [([EthCall(to, data, gas_max=CHAIN_TOKEN_GAS_MAX) for to, data in asked], named)]
 
 
-async def test_nothing_is_read_at_a_block_that_the_chain_does_not_have() -> None:
+async def test_nothing_is_read_of_a_chain_without_a_latest_block() -> None:
     chain = AnsweringChain()
     with pytest.raises(BlockGone):
-        await holdings(cast("Any", chain), [], b"\x03" * 32)
+        await holdings(cast("Any", chain), [])
     assert chain.asked == []
 
 

@@ -243,7 +243,7 @@ async def test_only_what_is_touched_is_read_and_each_account_once(
         venue.chain.mine()
         await venue.is_told()
         assert sorted(venue.chain.questions) == [(WETH, owner(3)), (WETH, owner(4))]
-        assert venue.chain.batches == [4, 2], "balances and allowances, and what is left of their orders"
+        assert sorted(venue.chain.batches) == [2, 4], "what is left of orders, and balances with allowances"
         assert venue.funds.statistics().read == read + 2
         assert venue.orders.statistics().orders == {_S.PENDING: 3 * count - 6, _S.SUSPENDED: 6}
 
@@ -263,7 +263,7 @@ async def test_a_maker_of_many_orders_is_read_and_written_in_parts(
         venue.chain.has(MAKER, 100)
         venue.chain.mine()
         await venue.is_told()
-        assert venue.chain.batches == [2, 3]
+        assert sorted(venue.chain.batches) == [2, 3]
         assert [share for _, share in await stand(venue, rows)] == [100] + [0] * (count - 1)
         venue.chain.has(MAKER, 0)
         venue.chain.mine()
@@ -462,7 +462,8 @@ async def test_the_same_permit_of_many_orders_is_tried_once(tmp_path: Path, auto
         venue.chain.has(MAKER, 9_999)
         venue.chain.mine()
         await venue.is_told()
-        assert venue.chain.batches == [2, 1, 2]
+        assert sorted(venue.chain.batches[:2]) == [1, 2], "these two at once"
+        assert venue.chain.batches[2:] == [2], "the permits that the funds make necessary"
         assert await stand(venue, rows) == [(_S.PENDING, 100)] * 8
 
 

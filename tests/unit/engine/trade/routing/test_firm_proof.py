@@ -13,9 +13,9 @@ from cambist.codecs.eip712_orders.rfq import RfqOrder
 from cambist.codecs.messages.vocabulary import Side
 from cambist.config import limits
 from cambist.config.errors import ChainError, NodeUnavailable, ServiceUnavailable
-from cambist.config.timeouts import FIRM_CHAIN_S
+from cambist.config.timeouts import FIRM_CHAIN_S, RECENT_BLOCK_S
 from cambist.crypto.eip1271 import MAGIC_VALUE4, is_valid_signature_calldata
-from cambist.engine.chain.port import At, EthCall
+from cambist.engine.chain.port import At, EthCall, Header
 from cambist.engine.trade.routing.firm.firm_parts import Ask
 from cambist.engine.trade.routing.firm.firm_proof import prove
 from cambist.engine.trade.routing.search.plan import MakerShare
@@ -34,17 +34,38 @@ UNSIGNED = "invalid: signature: not the maker's"
 
 
 class Answering(ScriptedChain):
-    """A chain that answers each known call as a test says; each other one is reverted."""
+    """A chain that answers each known call as a test says; each other one is reverted.
+
+    Attributes:
+        recent: header of the recent block; by default the latest.
+        lacking: hash of a block at which no call is known.
+        together: reads that have to be under way at once before any is answered.
+    """
 
     def __init__(self) -> None:
         super().__init__()
         self.answers: dict[EthCall, bytes | Exception] = {}
         self.is_away = self.is_hanging = False
+        self.recent = self.head
+        self.lacking = b""
+        self.together = 1
+        self._begun = 0
+        self._gathered = trio.Event()
+
+    async def recent_block(self, age_s: float) -> Header:
+        assert age_s == RECENT_BLOCK_S
+        return self.recent
 
     async def call_many(
         self, calls: Sequence[EthCall], at: At = None, time_s: int | None = None
     ) -> list[bytes | Exception]:
+        self._begun += 1
+        if self._begun >= self.together:
+            self._gathered.set()
+        await self._gathered.wait()
         await trio.lowlevel.checkpoint()
+        if at == self.lacking:
+            return [ChainError("reverted") for _ in calls]
         if self.is_hanging:
             await trio.sleep_forever()
         if self.is_away:
@@ -169,6 +190,29 @@ async def test_a_quote_that_has_failed_is_not_asked_about() -> None:
     chain.fund(USDC, MAKER, 100, 100)
     asks[1].fail(FirmFailure(FirmFault.INVALID, "before"))
     assert await outcomes(chain, *asks) == ["", "invalid: before"]
+
+
+async def test_a_node_that_is_far_away_is_asked_once(autojump_clock: MockClock) -> None:
+    chain, ask = Answering(), a_quote(1, is_proven=False)
+    question = is_valid_signature_calldata(bytes([1]) * 32, b"signed")
+    chain.answers[EthCall(MAKER, question, RFQ, gas_max=limits.MAKER_SIGNATURE_GAS_MAX)] = ACCEPTED
+    chain.expect(ask)
+    chain.fund(USDC, MAKER, 100, 100)
+    chain.together = 3  # the signature, the order with its transfer, and the funds
+    assert await outcomes(chain, ask) == [""]
+    assert chain.asked == {}, "the recent block is at hand"
+
+
+@pytest.mark.parametrize(("funds", "told"), [(100, ""), (99, UNFUNDED)])
+async def test_a_quote_that_fails_is_judged_by_the_latest_block(funds: int, told: str) -> None:
+    """A maker that was funded a moment ago is not at fault."""
+    chain, ask = Answering(), a_quote(1)
+    chain.expect(ask)
+    chain.fund(USDC, MAKER, funds, funds)
+    chain.lacking = chain.recent.hash
+    chain.grow([])
+    assert await outcomes(chain, ask) == [told]
+    assert chain.asked == {"block": 1}
 
 
 @pytest.mark.parametrize("hangs", [True, False])
