@@ -6,7 +6,8 @@ other error. Rules of msgspec itself and rules added here (measured on msgspec 0
     refused by msgspec: lone surrogate escapes (skipped values included), NaN and Infinity, `01`, `1.`,
         control characters in strings, BOM, UTF-16, trailing text, an empty body; for an integer field
         `1.0`, `1e3`, `true`, `"1"` and a number of over 4300 digits (refused within microseconds);
-        nesting beyond the interpreter's own limit, at about a thousand levels, in skipped values too
+        nesting beyond the interpreter's own limit, in skipped values too: about a thousand levels, and from
+        Python 3.14 on what the C stack holds
     refused here: a body above `bytes_max`, invalid UTF-8 anywhere (msgspec does not check skipped values and
         `Raw`); with `unique_keys` an object anywhere that has a key twice
     accepted without `unique_keys`: a repeated key; its last value counts, as in every browser. A body that is
