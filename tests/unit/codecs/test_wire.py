@@ -37,7 +37,7 @@ class Order(msgspec.Struct, frozen=True, rename="camel"):
 
 
 DEEP = 1_500_000 if sys.version_info >= (3, 14) else 100_000
-"""Levels of nesting that no interpreter takes: from 3.14 on the C stack is the limit, before a thousand levels."""
+"""Levels of nesting that no interpreter takes: a thousand were the limit before 3.14, the C stack is since."""
 
 decode_order = decoder(Order, bytes_max=16 * MEGABYTE)
 
