@@ -37,7 +37,7 @@ class Order(msgspec.Struct, frozen=True, rename="camel"):
 
 
 DEEP = 1_500_000 if sys.version_info >= (3, 14) else 100_000
-"""Levels of nesting that no interpreter takes: a thousand were the limit before 3.14, the C stack is since."""
+"""Levels of nesting that no interpreter takes: a thousand were the limit before 3.14, now the C stack is."""
 
 decode_order = decoder(Order, bytes_max=16 * MEGABYTE)
 
