@@ -42,6 +42,7 @@ from ..api.routes import Endpoint, Socket
 from ..orders.order_units import DELTA, OTC, order_id
 from .filters import EventFilter
 from .hub import EventHub
+from .message import sent_event
 from .ring import RingEntry
 from .subscription import Subscription
 
@@ -299,21 +300,17 @@ class _Pieces:
         if not self._has_begun:
             self._has_begun = True
             token = self._subscription.token
-            return _event(b"open", token, encode(OpenMessage(token)))
+            return sent_event(b"open", token, encode(OpenMessage(token)))
         entries = await self._events.next(self._subscription)
         if not entries:
             return b": beat\nid: %b\n\n" % self._subscription.token.encode()
-        return b"".join([_event(b"order", entry.token, entry.message) for entry in entries])
+        return entries[0].frame if len(entries) == 1 else b"".join([entry.frame for entry in entries])
 
     async def aclose(self) -> None:
         """End the stream's event subscription; a second call has no effect."""
         if self._is_open:
             self._is_open = False
             self._events.leave(self._subscription, self._place)
-
-
-def _event(kind: bytes, token: str, data: bytes) -> bytes:
-    return b"event: %b\nid: %b\ndata: %b\n\n" % (kind, token.encode(), data)
 
 
 async def _hear(socket: WebSocket, scope: trio.CancelScope) -> None:

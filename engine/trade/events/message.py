@@ -71,3 +71,14 @@ def encode_event(token: str, event: OrderEvent) -> bytes:
         token: resume token of the event, which names its place in the log.
     """
     return encode(event_message(token, event))
+
+
+def sent_event(kind: bytes, token: str, data: bytes) -> bytes:
+    """Encode a server-sent event.
+
+    Args:
+        kind: type of the event, such as `order`.
+        token: resume token, the event's id.
+        data: JSON of one line.
+    """
+    return b"event: %b\nid: %b\ndata: %b\n\n" % (kind, token.encode(), data)

@@ -9,21 +9,21 @@ from bisect import bisect_right
 
 from ...store.follower import token_of
 from ...store.rows import OrderEvent
-from .message import encode_event, takers_of
+from .message import encode_event, sent_event, takers_of
 
 RingPosition = tuple[int, int]  # place in the log: (transaction, number), as `token_of` takes them
 
 
 class RingEntry:
-    """An order event and its place in the log; its message is encoded once for all subscriptions."""
+    """An order event and its place in the log; it is encoded once for all subscriptions."""
 
-    __slots__ = ("_message", "_takers", "_token", "event", "place")
+    __slots__ = ("_frame", "_message", "_takers", "_token", "event", "place")
 
     def __init__(self, place: RingPosition, event: OrderEvent) -> None:
         self.place = place
         self.event = event
         self._token = ""
-        self._message = b""
+        self._message = self._frame = b""
         self._takers: tuple[bytes, ...] | None = None
 
     @property
@@ -39,6 +39,13 @@ class RingEntry:
         if not self._message:
             self._message = encode_event(self.token, self.event)
         return self._message
+
+    @property
+    def frame(self) -> bytes:
+        """Server-sent event `order` of the message."""
+        if not self._frame:
+            self._frame = sent_event(b"order", self.token, self.message)
+        return self._frame
 
     @property
     def takers(self) -> tuple[bytes, ...]:
