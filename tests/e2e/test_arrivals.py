@@ -164,6 +164,15 @@ async def test_less_than_the_minimum_undoes_all(arriving: Arriving) -> None:
     assert "BelowMinimum" in await arriving.refused(arriving.world.relayer, stays)
 
 
+async def test_exactly_the_minimum_suffices(arriving: Arriving) -> None:
+    world, terms = arriving.world, await arriving.terms()
+    await arriving.deliver(terms)
+    exact = arriving.swap(terms, arriving.quote(maker_amount=terms.least))
+    await world.send(world.relayer, arriving.arrivals, exact)
+    assert await world.balance(world.weth, world.user) == terms.least
+    await arriving.keeps_nothing()
+
+
 async def test_the_minimum_is_of_what_came_and_not_of_what_is_there(arriving: Arriving) -> None:
     """Neither of the beneficiary's own tokens, nor of those that somebody has sent to the contract."""
     world, terms = arriving.world, await arriving.terms()
