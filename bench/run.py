@@ -26,6 +26,7 @@ from bench import (
     load_catch_up,
     load_engines,
     load_firm_client,
+    load_idle,
     load_intake,
     load_orders,
     load_processes,
@@ -76,6 +77,7 @@ LOADS = {
     "A node far away": load_remote,
     "Blocks of a node far away": load_catch_up,
     "Several processes": load_processes,
+    "Nobody trades": load_idle,
 }
 BOOKS = "Books"
 
