@@ -122,7 +122,7 @@ class Store:
         self._refusal = ""  # the last one, for READY_STEADY_S at least
         self._refused_at = 0.0  # trio time
         self._doubted = trio.lowlevel.ParkingLot()  # `run_probes`, while nothing speaks against a write
-        self._wrote_at = -inf  # trio time of the last batch that was written
+        self._known_at = -inf  # trio time of the last batch that was written or refused
         self._probed = trio.Event()  # set once the last probe has its outcome
         self._probed.set()
         self._sent_at: float | None = None  # trio time of the batch in flight
@@ -133,7 +133,7 @@ class Store:
         if self._batcher.away is not None:
             return self._batcher.away.detail
         if self._sent_at is not None and trio.current_time() - self._sent_at > READY_ANSWER_S:
-            return _late()
+            return f"the store does not answer within {READY_ANSWER_S:g} s"
         return self._refusal or self._batcher.full
 
     async def write(self, unit: Unit) -> UnitOutcome:
@@ -210,7 +210,6 @@ class Store:
         The link (`Link`) calls `lose` after losing the database.
         """
         self._batcher.lose(error)
-        self._wrote_at = -inf
 
     def recover(self) -> None:
         """Accept writes again. The link (`Link`) calls `recover` once the database is available again."""
@@ -253,15 +252,15 @@ class Store:
                 try:
                     batcher.settle(await self._link.apply(batcher.number, units))
                 except StoreError as error:
-                    self._refusal, self._refused_at = error.detail, trio.current_time()
-                    self._doubted.unpark_all()
+                    self._known_at = trio.current_time()
+                    self._doubt(error.detail)
                     batcher.fail(error)
                     continue
                 finally:  # after `settle` or `fail`: `answered` promises that each unit has its outcome
                     self._sent_at = None
                     self._answered.unpark_all()
-                self._wrote_at = trio.current_time()
-                if self._refusal and self._wrote_at - self._refused_at >= READY_STEADY_S:
+                self._known_at = trio.current_time()
+                if self._refusal and self._known_at - self._refused_at >= READY_STEADY_S:
                     self._refusal = ""
                 self._count(perf_counter() - began)
                 self.announce()
@@ -273,14 +272,13 @@ class Store:
             self._idle.unpark_all()
 
     async def probe(self) -> str:
-        """Write an empty unit, unless a batch was written within the last READY_LOOK_S seconds.
+        """Bring `away` up to date by an empty write, at most once in READY_LOOK_S seconds, whoever asks.
 
         Returns:
-            Reason why a write fails now, or has no outcome within READY_ANSWER_S; empty if one has succeeded.
+            `away`, which also tells of a write without an outcome within READY_ANSWER_S.
         """
-        if not self.away and trio.current_time() - self._wrote_at < READY_LOOK_S:
-            return ""
-        if self._batcher.away is not None:
+        known_s = READY_AGAIN_S if self.away else READY_LOOK_S
+        if self._batcher.away is not None or trio.current_time() - self._known_at < known_s:
             return self.away
         if self._probed.is_set():  # else all wait for the probe under way: a hanging store collects no more
             probed = trio.Event()
@@ -293,7 +291,8 @@ class Store:
         with trio.move_on_after(READY_ANSWER_S):
             await self._probed.wait()
             return self.away
-        return self.away or _late()
+        self._doubt(f"the store does not answer within {READY_ANSWER_S:g} s")
+        return self.away
 
     async def run_probes(self) -> NoReturn:
         """Write an empty unit every READY_AGAIN_S seconds while the store is unavailable, until cancelled."""
@@ -305,14 +304,15 @@ class Store:
             await self.probe()
             await trio.sleep(READY_AGAIN_S)
 
+    def _doubt(self, reason: str) -> None:
+        """Count the store as unavailable until it has refused no write for READY_STEADY_S."""
+        self._refusal, self._refused_at = reason, trio.current_time()
+        self._doubted.unpark_all()
+
     def _count(self, took_s: float) -> None:
         bucket = next((n for n, bound in enumerate(COMMIT_BOUNDS_S) if took_s <= bound), -1)
         self._commits[bucket] += 1
         self._commit_s += took_s
-
-
-def _late() -> str:
-    return f"the store does not answer within {READY_ANSWER_S:g} s"
 
 
 class InlineLink:

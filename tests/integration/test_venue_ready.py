@@ -101,7 +101,7 @@ async def test_a_full_disk(tmp_path: Path) -> None:
 async def test_nothing_else_is_asked_for_a_ready_answer(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Readiness is known before it is asked for: a load balancer costs the chain and the store nothing."""
+    """The state of a chain is known before it is asked for: a load balancer costs the chain nothing."""
     async with gated_venue(tmp_path) as (venue, gate):
         own_bounds(monkeypatch, pulse)
         gate.hang()

@@ -73,6 +73,7 @@ class HealthEndpoints:
         Raises:
             PathNotFound: only clients on this machine may read the metrics, and this client is on another.
         """
+        await self._readiness()  # the metrics tell what a write to the store has just shown
         return await metrics_reply(self._metrics, call, open_to_all=self._open_to_all)
 
 

@@ -367,7 +367,9 @@ class PostgresBackend:
         except Exception as error:
             if isinstance(error, self._driver.Error) and meaning(error) == "lost":
                 self._writer.close()
-                self._listener.renew()  # a server that hangs sends no notices, nor an end of the connection
+                # The others may be sessions of a server that hangs, or that stays behind as a standby.
+                self._reader.renew()
+                self._listener.renew()
                 raise
             try:
                 pipe.abandon()

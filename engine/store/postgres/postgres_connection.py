@@ -185,7 +185,11 @@ def connect_attentively(url: str) -> Connection:
     connection = connect(url, _attentive())
     if len(by_host(load_driver().conninfo.conninfo_to_dict(url))) > 1:
         # Only now: a connection that is being opened, as that of a look for another server, looks for none.
-        connection.look_for_others(url)  # type: ignore[attr-defined]
+        try:
+            connection.look_for_others(url)  # type: ignore[attr-defined]
+        except BaseException:
+            connection.close()
+            raise
     return connection
 
 

@@ -40,8 +40,8 @@ def by_host(given: dict[str, Any]) -> list[dict[str, Any]]:
     """
     lists = {name: str(given[name]).split(",") for name in _BY_HOST if given.get(name)}
     count = max((len(values) for name, values in lists.items() if name != "port"), default=1)
-    if count == 1:
-        return [given]
+    if count == 1 or any(len(values) not in (1, count) for values in lists.values()):
+        return [given]  # a single host, or lists that do not fit: the driver says so
     shared = {"target_session_attrs": "read-write"} | given
     return [
         shared | {name: values[number if len(values) > 1 else 0] for name, values in lists.items()}

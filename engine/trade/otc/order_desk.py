@@ -281,17 +281,17 @@ class OtcDesk:
         block: an approval or a fill may just have been mined.
         """
 
-        async def judge(header: Header) -> tuple[Answered, int]:
-            return await _chain_state(served, terms, header), header.number
+        async def judge(header: Header) -> tuple[Answered, Header]:
+            return await _chain_state(served, terms, header), header
 
-        state, height = await at_recent_block(served.chain, judge)
+        state, header = await at_recent_block(served.chain, judge)
         if state.left is None and state.is_signed and state.backs(terms.order.maker_amount):
             # Logs of later blocks may have been read, by another engine: a fill in them would be missed.
             cursor, _ = await self._stored.fills(served.chain_id, terms.order_hash)
-            if cursor is None or cursor.block_number <= height:
+            if cursor is None or cursor.block_number <= header.number:
                 return state
-        state, _ = await judge(await latest_block(served.chain))
-        return state
+        latest = await latest_block(served.chain)
+        return state if latest.hash == header.hash else await _chain_state(served, terms, latest)
 
     async def _begun(self, served: ServedChain, terms: OtcTerms) -> Begun:
         """Find the fills that an order had before it was posted, up to the indexed height.
