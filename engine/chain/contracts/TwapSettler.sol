@@ -74,6 +74,7 @@ contract TwapSettler is Settling {
         part.filled = done;
         part.isPurchase = isPurchase;
         part.isClosed = isLast;
+        part.isWhole = order.numSlices == 1;
         if (!order.bridge.isSameChain()) addBridge(part, order.bridge);
     }
 
