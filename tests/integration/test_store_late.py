@@ -10,8 +10,9 @@ import pytest
 import trio
 from trio.testing import MockClock
 
+from cambist.config import timeouts
 from cambist.config.errors import StoreUnavailable
-from cambist.engine.store.postgres import postgres, postgres_pipe
+from cambist.engine.store.postgres import postgres
 from cambist.engine.store.postgres.postgres import PostgresBackend
 from cambist.engine.store.postgres.postgres_pipe import Pipe
 from cambist.engine.store.process import process_link
@@ -92,7 +93,8 @@ def test_who_hangs_in_a_batch_does_not_keep_its_shards(
 def test_a_silent_server_loses_the_connection(postgres_url: str, monkeypatch: pytest.MonkeyPatch) -> None:
     with closing(Pipe(postgres_url)) as pipe:
         ((pid,),) = pipe.ask(b"SELECT pg_backend_pid()::bigint")
-        monkeypatch.setattr(postgres_pipe, "_SILENCE_S", 0.01)
+        monkeypatch.setattr(timeouts, "STORE_SILENCE_S", 0.01)
+        monkeypatch.setattr(timeouts, "STORE_DOUBT_S", 0.01)
         os.kill(pid, signal.SIGSTOP)
         try:
             with pytest.raises(psycopg.OperationalError, match="the server does not answer"):
