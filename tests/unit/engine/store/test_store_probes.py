@@ -179,6 +179,24 @@ async def test_probes_are_few_and_one_at_a_time(
     nursery.cancel_scope.cancel()
 
 
+async def test_a_store_that_refuses_is_asked_four_times_a_second_at_most_whoever_asks(
+    store: Store, link: ScriptedLink, nursery: trio.Nursery, autojump_clock: MockClock
+) -> None:
+    link.error = FULL
+
+    async def ask() -> None:
+        while True:
+            await store.probe()
+            await trio.sleep(0.01)
+
+    nursery.start_soon(store.run_probes)
+    for _ in range(20):
+        nursery.start_soon(ask)
+    await trio.sleep(10)
+    assert 20 <= len(link.batches) <= 42
+    nursery.cancel_scope.cancel()
+
+
 async def test_a_write_just_now_is_probe_enough(store: Store, link: ScriptedLink) -> None:
     await store.write(Unit(()))
     assert await store.probe() == ""
