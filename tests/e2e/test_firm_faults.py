@@ -425,6 +425,9 @@ class AwayChain:
             await trio.sleep_forever()
         raise NodeUnavailable("no node answers")
 
+    async def recent_block(self, age_s: float) -> Header | None:  # noqa: ARG002
+        return await self.block()
+
     async def call_many(self, calls: list[EthCall], at: At = None) -> list[bytes | Exception]:
         raise NodeUnavailable("no node answers")
 
