@@ -425,7 +425,7 @@ class AwayChain:
             await trio.sleep_forever()
         raise NodeUnavailable("no node answers")
 
-    async def recent_block(self, age_s: float) -> Header | None:  # noqa: ARG002
+    async def recent_block(self, age_s: float) -> Header | None:
         return await self.block()
 
     async def call_many(self, calls: list[EthCall], at: At = None) -> list[bytes | Exception]:
