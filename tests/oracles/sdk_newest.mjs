@@ -1,4 +1,4 @@
-// Each request of the newest public SDK (@velora-dex/sdk 11), made as that package makes it, and what it reads of the
+// Each request of the newest public SDK (@velora-dex/sdk), made as that package makes it, and what it reads of the
 // answers. Its repository (VeloraDEX/sdk) has a list of API endpoints, and types for the answers;
 // the seven for NFTs, which it calls deprecated, are left out. The registry of the tests has no later package than 9.5.4,
 // so the requests are written out here; orders of the OTC book, whose struct has not changed, are signed by that package.
