@@ -1,10 +1,9 @@
 """A venue in a process of its own, with the rates and bounds of a public one, beside what `up` runs."""
 
-import os
 import re
 import ssl
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -14,11 +13,9 @@ from msgspec import Struct
 from cambist.crypto.addresses import parse_address
 from support.chain.devnet import telling_process
 from support.patience import PATIENCE_S, STORY_S
-from support.store.store_work import store_processes
 from support.venue.venue_processes import serving
 
 CHAIN_ID, FAR_CHAIN_ID = 31_337, 31_338
-_NICE = -10
 _TLS = ssl.create_default_context()
 """Made once: a client that makes its own reads all certificates, which stops the traders for 40 ms."""
 _RATES_OF_UP = re.compile(r"^\[venue\.rate_tiers\]\npublic = .*\n", re.MULTILINE)
@@ -68,7 +65,6 @@ def a_place(folder: Path, *options: str) -> Iterator[Place]:
         lines = [line for line in (home / "secrets.env").read_text().splitlines() if line]
         secrets = dict(line.split("=", 1) for line in lines)
         with serving(home / "venue", "serve", "--config", "settings.toml", secrets=secrets) as venue:
-            _put_first(venue.pid)
             nodes = up.told["chains"]
             yield Place(
                 venue=venue.url,
@@ -77,16 +73,6 @@ def a_place(folder: Path, *options: str) -> Iterator[Place]:
                 told=up.told,
                 contracts=_contracts(venue.url),
             )
-
-
-def _put_first(venue: int) -> None:
-    """Give the cores to the venue before nodes, makers, agents and traders, who have machines of their own.
-
-    Without the right to do so the venue shares the cores with them, and is slower.
-    """
-    with suppress(PermissionError):
-        for process in (venue, *store_processes(venue)):
-            os.setpriority(os.PRIO_PROCESS, process, _NICE)
 
 
 def _contracts(url: str) -> dict[str, str]:
