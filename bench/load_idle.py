@@ -40,7 +40,7 @@ url = "{url}"
 
 
 class Idle(msgspec.Struct, frozen=True, kw_only=True):
-    """What the processes of one command used while nobody traded.
+    """CPU, wakes and written bytes of one command's processes while nobody trades.
 
     Attributes:
         core: part of a core.

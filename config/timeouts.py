@@ -24,9 +24,7 @@ PROCESS_STEADY_S = 60.0  # a process that lived so long ends a row of crashes
 LOOP_LAG_EVERY_S = 0.25  # between two measurements of the delay of tasks
 
 # --- Readiness -------------------------------------------------------------------------------------
-READY_LOOK_S = (
-    0.5  # between two looks whether a chain's nodes answer; between two probes of the store, at least
-)
+READY_LOOK_S = 0.5  # between two looks at a chain's nodes; between two probes of the store, at least
 READY_ANSWER_S = 1.4  # for a node or the store to answer; an order needs three answers within ORDER_CHECK_S
 READY_AGAIN_S = 0.25  # between two looks while a node or the store is away
 READY_STEADY_S = 1.0  # without a refusal, before a store that refused a write counts as back

@@ -18,7 +18,7 @@ from cambist.engine.store.postgres.postgres import PostgresBackend
 from cambist.engine.store.queries import by
 from cambist.engine.store.tables import DELTA_ORDER
 from cambist.engine.store.units import DONE
-from support.patience import PATIENCE_S, until
+from support.patience import PATIENCE_S, found_in_time, until
 from support.store.postgres import PostgresServer, running_postgres
 from support.store.store_orders import an_order, submitted
 from support.store.store_work import Load, store_at, written
@@ -52,8 +52,10 @@ def synchronous(primary: PostgresServer) -> None:
     with psycopg.connect(primary.url(), autocommit=True) as connection:
         connection.execute("ALTER SYSTEM SET synchronous_standby_names = '*'")
         connection.execute("SELECT pg_reload_conf()")
-        while connection.execute("SELECT sync_state FROM pg_stat_replication").fetchall() != [("sync",)]:
-            pass
+        found_in_time(
+            lambda: connection.execute("SELECT sync_state FROM pg_stat_replication").fetchall(),
+            lambda states: states == [("sync",)],
+        )
 
 
 def test_the_server_that_takes_writes_is_found_wherever_it_stands() -> None:

@@ -7,10 +7,9 @@ from __future__ import annotations
 
 import logging
 import re
-from collections.abc import Callable, Generator
-from functools import cache, partial
-from time import monotonic
-from typing import TYPE_CHECKING, Any, Generic, Literal
+from collections.abc import Callable
+from functools import partial
+from typing import TYPE_CHECKING, Any, Generic, Literal, TypeVar, overload
 from urllib.parse import quote
 
 from ....config import timeouts
@@ -21,7 +20,10 @@ from .postgres_hosts import C, by_host, first_opened
 if TYPE_CHECKING:
     import psycopg
 
+    from .postgres_attentive import AttentiveConnection
+
     Connection = psycopg.Connection[tuple[Any, ...]]
+    K = TypeVar("K", bound=Connection)
 
 VERSION_MIN = 14
 _COUNTED = ("order_event", "delta_order", "otc_order")
@@ -128,7 +130,11 @@ def load_driver() -> Any:
     return psycopg
 
 
-def connect(url: str, kind: type[Connection] | None = None) -> Connection:
+@overload
+def connect(url: str) -> Connection: ...
+@overload
+def connect(url: str, kind: type[K]) -> K: ...
+def connect(url: str, kind: type[Any] | None = None) -> Any:
     """Open a connection in autocommit mode, with durable commits and time limits for connect and statements.
 
     If the URL names several hosts, all are dialled at once, and the first that takes writes is used.
@@ -153,7 +159,7 @@ def connect(url: str, kind: type[Connection] | None = None) -> Connection:
         raise driver.OperationalError(said) from None
 
 
-def _opened(given: dict[str, Any], kind: type[Connection], dial_s: float) -> Connection:
+def _opened(given: dict[str, Any], kind: type[Any], dial_s: float) -> Connection:
     defaults = {
         "connect_timeout": f"{dial_s:.0f}",
         "application_name": "cambist",
@@ -175,70 +181,40 @@ def _opened(given: dict[str, Any], kind: type[Connection], dial_s: float) -> Con
     return connection
 
 
-def connect_attentively(url: str) -> Connection:
+def connect_attentively(url: str) -> AttentiveConnection:
     """Open a connection that is given up when its server is silent, as `connect` does.
 
-    The connection closes, and its statement fails, after STORE_SILENCE_S without data from the server. If the
-    URL names several hosts, the connection closes as soon as the server has been silent for STORE_DOUBT_S and
-    another server takes writes.
+    If the URL names several hosts, the connection looks for another server that takes writes meanwhile.
     """
-    connection = connect(url, _attentive())
-    if len(by_host(load_driver().conninfo.conninfo_to_dict(url))) > 1:
+    driver = load_driver()
+    from .postgres_attentive import AttentiveConnection
+
+    connection = connect(url, AttentiveConnection)
+    if len(by_host(driver.conninfo.conninfo_to_dict(url))) > 1:
         # Only now: a connection that is being opened, as that of a look for another server, looks for none.
         try:
-            connection.look_for_others(url)  # type: ignore[attr-defined]
+            connection.look_elsewhere(partial(_takes_writes_elsewhere, url, _began(connection)))
         except BaseException:
             connection.close()
             raise
     return connection
 
 
+def _takes_writes_elsewhere(url: str, began: str) -> bool:
+    """Whether a server of a URL takes writes that did not start at `began`; False if none answers."""
+    from .postgres_attentive import AttentiveConnection
+
+    try:
+        with connect(url, AttentiveConnection) as other:
+            return _began(other) != began
+    except load_driver().Error:
+        return False
+
+
 def _began(connection: Connection) -> str:
     """Return the start time of a connection's server, which tells servers apart, also behind poolers."""
     ((began,),) = connection.execute("SELECT pg_postmaster_start_time()::text", prepare=False).fetchall()
     return str(began)
-
-
-@cache
-def _attentive() -> type[Connection]:
-    """Make the psycopg connection class of `connect_attentively`."""
-    import psycopg
-
-    class Attentive(psycopg.Connection[tuple[Any, ...]]):
-        _url = ""
-        _server = ""
-
-        def look_for_others(self, url: str) -> None:
-            self._url, self._server = url, _began(self)
-
-        def _has_moved(self) -> bool:
-            if not self._url:
-                return False
-            try:
-                with connect(self._url, Attentive) as other:
-                    return _began(other) != self._server
-            except psycopg.Error:
-                return False
-
-        def wait(self, gen: Generator[Any, Any, Any], *_: Any, **__: Any) -> Any:
-            return super().wait(self._heard(gen), timeouts.STORE_DOUBT_S)
-
-        def _heard(self, gen: Generator[Any, Any, Any]) -> Generator[Any, Any, Any]:
-            heard = monotonic()
-            try:
-                wanted = next(gen)
-                while True:
-                    if ready := (yield wanted):
-                        wanted = gen.send(ready)
-                        heard = monotonic()
-                    elif monotonic() - heard >= timeouts.STORE_SILENCE_S or self._has_moved():
-                        break
-            except StopIteration as end:
-                return end.value
-            self.close()
-            raise psycopg.OperationalError("the server does not answer")
-
-    return Attentive
 
 
 def open_migrated(url: str, now_ms: Callable[[], int]) -> None:
