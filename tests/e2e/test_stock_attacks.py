@@ -102,6 +102,20 @@ async def test_rich_strangers_named_by_nobodies_reserve_a_share(world: World, tm
         assert bounds.told(story.clock.now_ms()) == {}
 
 
+async def test_who_fills_its_swaps_gets_the_best_maker_on(world: World, tmp_path: Path) -> None:
+    """With an allowance alone. Each sale is a tenth of the best maker's stock, the share an eighth."""
+    books: dict[str, dict[str, Any]] = {
+        "alpha": {"WETH/USDC": {"bids": [["2500", "40"]], "asks": [["2510", "40"]]}},
+        "beta": {"WETH/USDC": {"bids": [["2490", "40"]], "asks": [["2520", "40"]]}},
+    }
+    async with a_venue_story(world, tmp_path, books, firm=FIRM) as story:
+        for _ in range(3):
+            route = await story.prices("SELL", "WETH", "USDC", 4 * ONE)
+            status, built = await asked(story, route, FROM, world.user.address)
+            assert status == 200, built
+            assert (await story.send(built, route))["alpha", "WETH"] == 4 * ONE
+
+
 async def test_a_consent_of_a_wallet_that_is_not_deployed_says_what_to_call(
     world: World, tmp_path: Path
 ) -> None:

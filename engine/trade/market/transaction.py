@@ -144,15 +144,15 @@ async def transaction(
         else:
             if not leave.asker.has_key:
                 shown = _Shown(await _shown_stakes(served, leave, ticket, body, funds, now_ms), funds)
+    look = _FilledLook(served, leave, ticket.user, now_ms // 1_000)
     try:
-        firm = await _signed(served, leave, ticket, plan, wanted, shown, now_ms)
+        firm = await _signed(served, leave, ticket, plan, wanted, shown, now_ms, look)
     except (RateLimited, InsufficientBalance):
-        # Swaps that the chain has meanwhile filled give back their places, their funds and their share. All
-        # is judged anew: other swaps may have begun or ended during the read. One read for both kinds of
-        # refusal: a caller that is refused costs the node no second one.
-        if not await _answered(_free_filled(served, leave, ticket.user, now_ms // 1_000)):
+        if not await look.found():
             raise
-        firm = await _signed(served, leave, ticket, plan, wanted, shown, now_ms)
+        # All is judged anew: other swaps may have begun or ended during the read, and a filled swap shows its
+        # user's consent.
+        firm = await _signed(served, leave, ticket, plan, wanted, shown, now_ms, look)
     return await _built(served, ticket, swap_of(ticket, hops_of(firm), firm.expiry_s), query, gas_price)
 
 
@@ -290,11 +290,13 @@ async def _signed(
     wanted: SwapRequest,
     shown: _Shown | None,
     now_ms: int,
+    look: "_FilledLook",
 ) -> FirmRoute:
     """Have makers sign a plan of a swap, within the places and the shares of its caller and user.
 
     Args:
         shown: what a caller without an API key has shown; None for a caller with a key.
+        look: gives back the shares of filled swaps before a maker is left out for want of one.
     """
     unfilled, user, now_s = leave.unfilled, ticket.user, now_ms // 1_000
     # No await between `_begun` and `try`: a swap that has begun and is never ended keeps its places for good.
@@ -307,6 +309,7 @@ async def _signed(
             limit=ticket.limit,
             held=swap.quotes,
             claimant=claimant,
+            freed=look.found,
             account=leave.asker.name if leave.asker.has_key else "",
         )
     finally:
@@ -335,6 +338,27 @@ def _begun(
     if Stake.CONSENT in stakes:
         user_shown = ShownUser(user, ticket.src_token, ticket.src_amount, shown.funds.balance)
     return leave.unfilled.begin(asker, user, tokens, user_shown, now_s), Claimant(asker.name, user, stakes)
+
+
+class _FilledLook:
+    """Look at the unfilled swaps of a request's caller and user: which of them the chain has filled.
+
+    These give back their places, their funds and their shares of makers' stock. A request reads the chain
+    once, whatever it lacks: a caller that is refused costs the node no second read.
+    """
+
+    def __init__(self, served: "ServedChain", leave: Leave, user: bytes, now_s: int) -> None:
+        self._served, self._leave, self._user, self._now_s = served, leave, user, now_s
+        self._lock = trio.Lock()  # parts of a swap lack their shares at once
+        self._found: bool | None = None
+
+    async def found(self) -> bool:
+        """Whether a swap is filled. Raises ServiceUnavailable if the chain does not answer."""
+        async with self._lock:
+            if self._found is None:
+                read = _free_filled(self._served, self._leave, self._user, self._now_s)
+                self._found = await _answered(read)
+        return self._found
 
 
 async def _free_filled(served: "ServedChain", leave: Leave, user: bytes, now_s: int) -> bool:

@@ -11,7 +11,7 @@ that are not in the table goes through USDC.
 import itertools
 import json
 import secrets
-from collections.abc import Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from decimal import Decimal
 from fractions import Fraction
 from types import SimpleNamespace
@@ -229,6 +229,7 @@ class WillingDesk:
         limit: int,
         held: list[HeldQuote],
         claimant: Claimant | None,
+        freed: Callable[[], Awaitable[bool]],
         account: str,
     ) -> FirmRoute:
         assert bool(account) == (claimant is None), "a caller has a key, or takes a share"
@@ -237,6 +238,7 @@ class WillingDesk:
         if self.is_silent:
             raise NoRoute("nobody signs")
         if self.has_no_share and claimant is not None:
+            await freed()
             raise RateLimited("nothing left")
         digest32 = len(self.asked).to_bytes(32, "big")
         claim = self.stock.claim(None, MAKERS[0], wanted.dest_token, 1, NOW_MS)

@@ -34,15 +34,17 @@ Choice: A quote below the plan is no failure while the whole swap keeps the user
     suffers where the quote is below the maker's own book by more than `drift_bps`.
 Choice: A refusal counts nothing where the maker's book at that moment had less than the request.
 Choice: A request beyond the caller's share of the maker's stock (`stock`) is not sent, and other makers take
-    its place. A refusal that the venue's own callers explain, since they have reserved the maker's stock,
-    bounds no later request.
+    its place; but first the chain is asked which swaps of the caller are filled, since those weigh no more.
+Choice: A refusal that the venue's own callers explain, since they have reserved the maker's stock, bounds no
+    later request.
 Choice: All quotes of a maker for one swap are of one account, whose funds count once.
 Choice: The taker of firm quotes is `RfqExecutor`, which only Router and Delta may call. The user inside
     `nonceAndMeta` is the order's owner in a Delta settlement and the caller in a Market swap.
 """
 
 import math
-from collections.abc import Callable, Hashable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Hashable, Mapping, Sequence
+from contextlib import suppress
 from typing import TYPE_CHECKING
 
 import trio
@@ -79,7 +81,7 @@ from .firm_proof import prove
 from .firm_route import FirmRoute
 from .firm_scores import FirmMaker, FirmScores
 from .legs import Short, arranged, over_asked
-from .stock import Claimant, StockShares, causer_of, part_of, shortage
+from .stock import Claimant, StockClaim, StockShares, causer_of, part_of, shortage
 
 if TYPE_CHECKING:
     from ..search.pathfinder import Pathfinder
@@ -165,6 +167,7 @@ class FirmDesk:
         limit: int,
         held: list[HeldQuote] | None = None,
         claimant: Claimant | None = None,
+        freed: Callable[[], Awaitable[bool]] | None = None,
         account: Hashable = "",
     ) -> FirmRoute:
         """Obtain signed quotes for a plan, from its makers or from replacements, and return the route.
@@ -176,6 +179,8 @@ class FirmDesk:
             limit: least destination amount (SELL) or greatest source amount (BUY), raw units before fees.
             held: list to which the desk adds every signed quote, used or not, and every unanswered request.
             claimant: whose share of the makers' stock the quotes reserve; None if they count towards none.
+            freed: called where the claimant has no share left: gives back the shares of its swaps that the
+                chain has filled, and returns whether there are any; may raise a RequestError.
             account: to which the outcomes belong: the name of the caller's API key, or the owner for whom
                 the venue itself fills; empty without either.
 
@@ -187,7 +192,8 @@ class FirmDesk:
             RateLimited: likewise, and a maker was not asked since the claimant has no share left.
             ServiceUnavailable: the chain does not answer.
         """
-        filling = _Filling(self, wanted, user, limit, [] if held is None else held, claimant, account)
+        held = [] if held is None else held
+        filling = _Filling(self, wanted, user, limit, held, claimant, freed, account)
         self._begun += 1
         self._under_way += 1
         try:
@@ -219,11 +225,13 @@ class _Filling:
         limit: int,
         held: list[HeldQuote],
         claimant: Claimant | None,
+        freed: Callable[[], Awaitable[bool]] | None,
         account: Hashable,
     ) -> None:
         self._desk = desk
         self._held = held
         self._claimant = claimant
+        self._freed = freed
         self._causer = causer_of(claimant, account, user)
         self._lack: Lack | None = None
         self._is_over = False
@@ -306,7 +314,7 @@ class _Filling:
             if fault is FirmFault.NO_SHARE:
                 continue
             if ask.is_pending:
-                if is_cancelled:
+                if is_cancelled or ask.claim is None:  # nothing was sent
                     continue
                 fault = FirmFault.LATE
             if fault is FirmFault.LATE and self._given_s(ask, now) < self._due_s:
@@ -398,9 +406,15 @@ class _Filling:
             return
         desk = self._desk
         maker = desk.makers[ask.maker]
-        claim = desk.stock.claim(
-            self._claimant, ask.maker, ask.asked.dest_token, ask.part_ppm, desk.wall_ms()
-        )
+        claim = self._claim(ask)
+        if isinstance(claim, Lack) and self._freed is not None:
+            with suppress(RequestError), trio.move_on_at(self._soft_at):
+                await self._freed()
+            if self._is_over:  # as above
+                return
+            now = trio.current_time()
+            ask.asked_at, ask.lag_s = now, self._lag(now)  # a maker's time begins with its request
+            claim = self._claim(ask)
         if isinstance(claim, Lack):
             self._lack = claim
             ask.fail(FirmFailure(FirmFault.NO_SHARE))
@@ -429,6 +443,10 @@ class _Filling:
             ask.is_drifted = is_drifted(quote.order, ask.asked.side, ask.shown, desk.settings.drift_bps)
         maker.durations.add(trio.current_time() - ask.asked_at)
         self._changed.set()
+
+    def _claim(self, ask: Ask) -> StockClaim | Lack:
+        stock, token = self._desk.stock, ask.asked.dest_token
+        return stock.claim(self._claimant, ask.maker, token, ask.part_ppm, self._desk.wall_ms())
 
     def _hold_unseen(self, ask: Ask) -> None:
         """Count a request whose answer did not arrive as signed: its maker may reserve the stock.

@@ -10,7 +10,7 @@ import trio
 import trio.lowlevel
 from trio.testing import MockClock
 
-from cambist.config.errors import NoRoute, RateLimited
+from cambist.config.errors import NoRoute, RateLimited, ServiceUnavailable
 from cambist.engine.host.admission.budgets import PPM, STOCK, STOCK_RESERVED, Stake
 from cambist.engine.host.admission.ledger import Charge, Lack, Ledger
 from cambist.engine.trade.routing.firm.firm_parts import HeldQuote
@@ -113,6 +113,54 @@ async def test_another_maker_takes_the_place_of_one_without_a_share_left(autojum
     assert trio.current_time() == began
     assert stage.clients["alpha"].amounts == [12 * ONE]
     assert stage.desk.statistics().asked == 2
+
+
+async def test_shares_of_filled_swaps_come_back_before_another_maker_is_asked(
+    autojump_clock: MockClock,
+) -> None:
+    """The chain is asked where a share lacks: not before, and for each swap anew."""
+    stage = Timed(alpha=Maker(0.0), beta=Maker(0.0))
+    held: list[HeldQuote] = []
+    looks: list[float] = []
+
+    async def freed() -> bool:
+        looks.append(trio.current_time())
+        await trio.sleep(0.05)
+        for claim in [quote.claim for quote in held if quote.claim]:
+            stage.desk.stock.drop(claim)
+        return bool(held)
+
+    plan, wanted = stage.plan(amount=12 * ONE)
+    for number in range(3):
+        ours: list[HeldQuote] = []
+        route = await stage.desk.fill(
+            plan, wanted, user=USER, limit=0, held=ours, claimant=of(1), freed=freed
+        )
+        assert makers_of(route) == ["alpha"]
+        assert len(looks) == number
+        held = ours
+    held = []
+    route = await stage.desk.fill(plan, wanted, user=USER, limit=0, claimant=of(1), freed=freed)
+    assert makers_of(route) == ["beta"]
+
+
+@pytest.mark.parametrize("is_silent", [False, True])
+async def test_a_chain_that_does_not_answer_frees_no_share_and_blames_no_maker(
+    autojump_clock: MockClock, *, is_silent: bool
+) -> None:
+    stage = Timed(alpha=Maker(0.0), beta=Maker(0.0))
+    assert await sell(stage, of(1), 12 * ONE) == ["alpha"]
+
+    async def freed() -> bool:
+        if is_silent:
+            await trio.sleep_forever()
+        raise ServiceUnavailable("the chain does not answer")
+
+    plan, wanted = stage.plan(amount=12 * ONE)
+    route = await stage.desk.fill(plan, wanted, user=USER, limit=0, claimant=of(1), freed=freed)
+    assert makers_of(route) == ["beta"]
+    assert stage.clients["alpha"].amounts == [12 * ONE]
+    assert stage.health["alpha"].outcomes == {"clean": 1}
 
 
 async def test_a_request_of_more_than_a_network_may_have_is_not_sent(autojump_clock: MockClock) -> None:
