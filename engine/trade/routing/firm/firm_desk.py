@@ -407,14 +407,8 @@ class _Filling:
         desk = self._desk
         maker = desk.makers[ask.maker]
         claim = self._claim(ask)
-        if isinstance(claim, Lack) and self._freed is not None:
-            with suppress(RequestError), trio.move_on_at(self._soft_at):
-                await self._freed()
-            if self._is_over:  # as above
-                return
-            now = trio.current_time()
-            ask.asked_at, ask.lag_s = now, self._lag(now)  # a maker's time begins with its request
-            claim = self._claim(ask)
+        if isinstance(claim, Lack):
+            claim = await self._claim_again(ask, claim)
         if isinstance(claim, Lack):
             self._lack = claim
             ask.fail(FirmFailure(FirmFault.NO_SHARE))
@@ -447,6 +441,18 @@ class _Filling:
     def _claim(self, ask: Ask) -> StockClaim | Lack:
         stock, token = self._desk.stock, ask.asked.dest_token
         return stock.claim(self._claimant, ask.maker, token, ask.part_ppm, self._desk.wall_ms())
+
+    async def _claim_again(self, ask: Ask, lack: Lack) -> StockClaim | Lack:
+        """Claim a share once more, after the shares of filled swaps came back."""
+        if self._freed is None:
+            return lack
+        with suppress(RequestError), trio.move_on_at(self._soft_at):
+            await self._freed()
+        if self._is_over:  # the swap may have ended meanwhile: nobody would count a claim
+            return lack
+        now = trio.current_time()
+        ask.asked_at, ask.lag_s = now, self._lag(now)  # a maker's time begins with its request
+        return self._claim(ask)
 
     def _hold_unseen(self, ask: Ask) -> None:
         """Count a request whose answer did not arrive as signed: its maker may reserve the stock.
