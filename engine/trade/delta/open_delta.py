@@ -28,6 +28,7 @@ from ....crypto.keccak import keccak256_public
 from ...chain.port import Chain
 from ...chain.relay.relay_state import relay_policy
 from ...chain.relay.relayer import Relayer
+from ...chain.together import all_of
 from ...host.admission.ledger import Ledger
 from ...host.process.credentials import check_secrecy
 from ...store.leases import Leases
@@ -335,7 +336,7 @@ async def _codes_of(chain: Chain, live: LiveOrder) -> frozenset[bytes]:
     """
     terms = live.terms
     called = {terms.owner, terms.beneficiary} if terms.dest_token == NATIVE_TOKEN else {terms.owner}
-    codes = [await chain.code(account) for account in called]
+    codes = await all_of(chain.code, sorted(called), len(called))
     return frozenset(keccak256_public(code) for code in codes if code)
 
 

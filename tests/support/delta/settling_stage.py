@@ -135,6 +135,7 @@ class StageChain:
         logs, nonces: what `logs_of` finds; (account, block) -> nonce, by default 0.
         error: raised by each request while it is set.
         has_block: whether the chain has the settlement's block.
+        round_trips: number of times that the node was waited for.
     """
 
     def __init__(self) -> None:
@@ -144,6 +145,8 @@ class StageChain:
         self.nonces: dict[tuple[bytes, bytes], int] = {}
         self.error: Exception | None = None
         self.has_block = True
+        self.round_trips = 0
+        self._together: trio.Event | None = None
 
     async def block(self, at: bytes) -> Header | None:
         """As `Chain.block`."""
@@ -172,9 +175,20 @@ class StageChain:
         return self.nonces.get((address, at), 0)
 
     async def _answers(self) -> None:
-        await trio.lowlevel.checkpoint()
+        await self.round_trip()
         if self.error is not None:
             raise self.error
+
+    async def round_trip(self) -> None:
+        """Wait for an answer: questions that are asked before it comes go together."""
+        if self._together is not None:
+            await self._together.wait()
+            return
+        self._together = together = trio.Event()
+        self.round_trips += 1
+        await wait_all_tasks_blocked()
+        self._together = None
+        together.set()
 
 
 class Stage:
@@ -282,12 +296,12 @@ class Stage:
         return [fault for name, _, _, fault in self.told if name == agent and fault is not None]
 
     async def _are_lacking(self, live: LiveOrder, height: int) -> bool:
-        await trio.lowlevel.checkpoint()
+        await self.chain.round_trip()
         self.heights.append((live.order_hash, height))
         return live.order_hash in self.lacking
 
     async def _codes_of(self, live: LiveOrder) -> frozenset[bytes]:
-        await trio.lowlevel.checkpoint()
+        await self.chain.round_trip()
         return self.codes.get(live.terms.owner, frozenset())
 
     async def _calls_contract(self, live: LiveOrder) -> bool:

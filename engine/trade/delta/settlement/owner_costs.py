@@ -32,6 +32,7 @@ from typing import TypeVar
 from msgspec import Struct
 
 from .....config import limits
+from ....chain.together import all_of
 from ....host.admission.budgets import (
     GAS_OF_CODE,
     GAS_OF_DOUBTS,
@@ -131,9 +132,26 @@ class OwnerCosts:
         Raises:
             ChainError: no node answers.
         """
-        return {live.terms.owner: hashes for live in orders if (hashes := await self._codes_of(live))}
+        found = await all_of(self._codes_of, orders, len(orders))
+        return {live.terms.owner: hashes for live, hashes in zip(orders, found, strict=True) if hashes}
 
-    async def begin(self, key: str, orders: Sequence[LiveOrder], gas: int, *, is_sent: bool) -> bool:
+    async def codes_of_new(self, orders: Sequence[LiveOrder]) -> dict[bytes, frozenset[bytes]]:
+        """As `codes`, of the owners that have not settled yet: the others cost no read of the chain.
+
+        Raises:
+            ChainError: no node answers.
+        """
+        return await self.codes([live for live in orders if live.terms.owner not in self._has_settled])
+
+    def begin(
+        self,
+        key: str,
+        orders: Sequence[LiveOrder],
+        gas: int,
+        codes: Mapping[bytes, frozenset[bytes]],
+        *,
+        is_sent: bool,
+    ) -> bool:
         """Charge a settlement to the owners whose code it runs, before it is sent.
 
         Each order of crossed orders may call this with their common key; the settlement is charged once.
@@ -142,20 +160,15 @@ class OwnerCosts:
             key: key of the settlement.
             orders: its orders.
             gas: its gas limit, units.
+            codes: result of `codes_of_new`.
             is_sent: whether the relayer has it already, from an earlier process, so that nothing is charged.
 
         Returns:
             Whether the settlement may be sent; if not, its owners rest until there is room for them.
-
-        Raises:
-            ChainError: no node answers.
         """
         owners = {live.terms.owner: live.causer for live in orders}
-        # An owner that has settled costs no read of the chain here: its node may be far away.
-        new = [live for live in orders if live.terms.owner not in self._has_settled]
-        codes = {} if is_sent else await self.codes(new)
-        # Judged after the reads: the task of a crossed order may have judged the settlement meanwhile, and a
-        # retry after its outcome was recorded must not charge it again.
+        # Judged after the read of `codes`: the task of a crossed order may have judged the settlement
+        # meanwhile, and a retry after its outcome was recorded must not charge it again.
         known = self._judged.get(key)
         if known is not None:
             return known

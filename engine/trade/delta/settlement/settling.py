@@ -43,8 +43,9 @@ from .....config.timeouts import (
     SETTLING_STUCK_S,
 )
 from .....crypto.hexadecimal import to_hex
-from ....chain.port import Chain, EthCall, LogFilter
+from ....chain.port import Chain, EthCall, Header, LogFilter
 from ....chain.relay.relayer import IntentOutcome, Relayer
+from ....chain.together import all_of, both
 from ....store.queries import among, by
 from ....store.rows import DeltaFill, DeltaOrderRow, Effect, EffectState, IntentState, amount_of
 from ....store.store import Store
@@ -207,6 +208,23 @@ class _Lacked(Enum):
     THE_BLOCK_BEFORE = "the block before"
 
 
+class _Cause(Struct, frozen=True):
+    """Why a settlement failed, as the chain shows it.
+
+    Attributes:
+        is_starved: whether the owner of the order that the task settles lacks funds now.
+        is_by_code: whether code of an owner's is the likely cause.
+        has_code: whether code of an owner's ran in it.
+        header: header of its block; None if it was not mined, or no node answers.
+    """
+
+    failure: SettlementFailure
+    is_starved: bool = False
+    is_by_code: bool = False
+    has_code: bool = False
+    header: Header | None = None
+
+
 class SettlingStatistics(Struct, frozen=True):
     """Numbers of settlements on one chain: under way now, and settled or failed since the process started."""
 
@@ -344,17 +362,24 @@ class Settling:
         if effect is None or effect.state is not EffectState.INTENDED:
             return
         settlement = _decode(effect.payload)
-        lacking = await self._lacking(order_hash, settlement)
+        orders = self._orders_of(order_hash, settlement)
+        is_sent = await self._relayer.outcome(settlement.key) is not None
+        lacking, codes = frozenset[bytes](), dict[bytes, frozenset[bytes]]()
+        if not is_sent:  # else it cannot be held back any more
+            lacking, codes = await both(
+                lambda: self._lacking(orders), lambda: self._owner_costs.codes_of_new(orders)
+            )
+            if lacking and await self._relayer.outcome(settlement.key) is not None:
+                lacking = frozenset()  # another order's task has submitted the settlement meanwhile
         if lacking:
             why = OTHERS_FUNDS_GONE if order_hash not in lacking else "it was not sent"
             outcome = IntentOutcome(settlement.key, IntentState.CANCELLED, why, None)
-            failure = SettlementFailure.FUNDS
-            await self._failed_for(order_hash, effect, outcome, failure, is_starved=order_hash in lacking)
+            cause = _Cause(SettlementFailure.FUNDS, is_starved=order_hash in lacking)
+            await self._failed_for(order_hash, effect, outcome, cause)
             return
-        if not await self._may_cost(order_hash, settlement):
+        if not self._owner_costs.begin(settlement.key, orders, settlement.gas, codes, is_sent=is_sent):
             outcome = IntentOutcome(settlement.key, IntentState.CANCELLED, OWNER_RESTS, None)
-            failure = SettlementFailure.OWNER_RESTS
-            await self._failed_for(order_hash, effect, outcome, failure, is_starved=False)
+            await self._failed_for(order_hash, effect, outcome, _Cause(SettlementFailure.OWNER_RESTS))
             return
         # From here on the settlement may be mined at any time, so that the order keeps it until its outcome
         # is known. A repeated submission of the same key and call, after a crash or by the task of a crossed
@@ -375,17 +400,37 @@ class Settling:
             self._settled += 1
             await self._tell_settled(settlement, order_hash, outcome)
             return
+        await self._failed_for(
+            order_hash, effect, outcome, await self._cause(order_hash, settlement, outcome)
+        )
+
+    async def _cause(self, order_hash: bytes, settlement: Settlement, outcome: IntentOutcome) -> _Cause:
+        """Find why a settlement failed that was sent.
+
+        Questions that do not depend on each other go together: the node may be far away.
+
+        Raises:
+            ChainError: no node answers.
+        """
         live = self._orders.get(order_hash)
-        height = 0 if outcome.receipt is None else outcome.receipt.block_number
-        owners = await self._owners_errors(settlement, outcome)
+        height, header, has_code = 0, None, False
+        if outcome.receipt is not None:
+            height = outcome.receipt.block_number
+            header, has_code = await both(
+                lambda: self._block_of(outcome),
+                lambda: self._any_calls_contract(self._orders_of(order_hash, settlement)),
+            )
+        owners, lacked = await both(
+            lambda: self._owners_errors(settlement, outcome, header),
+            lambda: self._lacked_gas(settlement, header if has_code else None),
+        )
         failure = failure_of(outcome.cause, outcome.error4, owners, None if live is None else live.order)
-        lacked = _Lacked.NOTHING
-        if failure is SettlementFailure.AGENTS:
-            lacked = await self._lacked_gas(order_hash, settlement, outcome)
-            failure = SettlementFailure.DOUBTFUL if lacked is not _Lacked.NOTHING else failure
-        is_by_code = lacked is _Lacked.GAS or failures.is_by_code(outcome.cause, outcome.error4, owners)
+        if failure is not SettlementFailure.AGENTS:
+            lacked = _Lacked.NOTHING
+        elif lacked is not _Lacked.NOTHING:
+            failure = SettlementFailure.DOUBTFUL
         # The contract knows of a fill or a cancellation that the indexer may not have read yet: the wait lets
-        # the step below see the order's present state.
+        # the step of `_failed_for` see the order's present state.
         if failure is SettlementFailure.ORDER_DONE:
             await self._until_read(order_hash, height)
         # ORDER_DONE of crossed orders, while this order is open, is due to another of them: this order keeps
@@ -393,13 +438,28 @@ class Settling:
         is_others = bool(settlement.others) and self._status(order_hash) in OPEN
         if failure in _NO_RUNNER_UP and not is_others:
             self._runners_up.pop(order_hash, None)
-        # Not before block `height`: a node that lags would still show the funds that the settlement lacked.
-        is_starved = live is not None and await self._are_lacking(live, height)
-        await self._failed_for(
-            order_hash, effect, outcome, failure, is_starved=is_starved, is_by_code=is_by_code
+        return _Cause(
+            failure,
+            # Not before block `height`: a node that lags would still show the funds that were missing.
+            is_starved=live is not None and await self._are_lacking(live, height),
+            is_by_code=lacked is _Lacked.GAS or failures.is_by_code(outcome.cause, outcome.error4, owners),
+            has_code=has_code,
+            header=header,
         )
 
-    async def _owners_errors(self, settlement: Settlement, outcome: IntentOutcome) -> frozenset[bytes] | None:
+    async def _block_of(self, outcome: IntentOutcome) -> Header | None:
+        """Header of the block of a failed settlement; None if it was not mined, or no node answers."""
+        if outcome.receipt is None:
+            return None
+        try:
+            return await self._chain.block(outcome.receipt.block_hash)
+        except ChainError as error:
+            _log.warning("a failed settlement stays unexplained", key=outcome.effect_key, detail=str(error))
+            return None
+
+    async def _owners_errors(
+        self, settlement: Settlement, outcome: IntentOutcome, header: Header | None
+    ) -> frozenset[bytes] | None:
         """Call a reverted settlement again without the agent's calls; return the selectors of the errors.
 
         The calls are at the settlement's block and at the block before. The result is None if the settlement
@@ -408,20 +468,22 @@ class Settling:
         The relayer learns the contract's error by a call, which an agent's contract can distinguish from a
         transaction: the agent could make the call fail as if the owner's tokens were missing. A settlement
         that succeeds at the block before may fail in its own block because of another transaction there.
+
+        Args:
+            header: of the settlement's block, if known.
         """
         is_comparable = outcome.error4 is not None or outcome.cause in failures.UNEXPLAINED
-        if outcome.receipt is None or not is_comparable or not settlement.owners_data:
+        if header is None or not is_comparable or not settlement.owners_data:
             return None
         call = EthCall(self._delta, settlement.owners_data, self._relayer.address, gas_max=settlement.gas)
         try:
-            header = await self._chain.block(outcome.receipt.block_hash)
-            if header is None:
-                return None
-            before = await self._error_of(call, header.parent_hash)
-            return (before - failures.OF_TIME) | await self._error_of(call, header.hash)
+            before, own = await both(
+                lambda: self._error_of(call, header.parent_hash), lambda: self._error_of(call, header.hash)
+            )
         except ChainError as error:
             _log.warning("a failed settlement stays unexplained", key=settlement.key, detail=str(error))
             return None
+        return (before - failures.OF_TIME) | own
 
     async def _error_of(self, call: EthCall, block_hash: bytes) -> frozenset[bytes]:
         """Return the selector of the error of a call at a block as a set; an empty set if there is no error.
@@ -434,36 +496,28 @@ class Settling:
             return frozenset({error.data[:SELECTOR_BYTES]})
         return frozenset()
 
-    async def _lacking(self, order_hash: bytes, settlement: Settlement) -> frozenset[bytes]:
-        """Return the hashes of a settlement's orders whose owners lack funds now.
-
-        The result is empty once the relayer has the settlement, which then cannot be held back any more.
-        """
-        if await self._relayer.outcome(settlement.key) is not None:
-            return frozenset()
-        found = [self._orders.get(key) for key in (order_hash, *settlement.others)]
-        lacking = [live.order_hash for live in found if live and await self._are_lacking(live, 0)]
-        if lacking and await self._relayer.outcome(settlement.key) is not None:
-            return frozenset()  # another order's task has submitted the settlement meanwhile
-        return frozenset(lacking)
+    async def _lacking(self, orders: Sequence[LiveOrder], height: int = 0) -> frozenset[bytes]:
+        """Return the hashes of orders whose owners lack funds at a block of this height, or a later one."""
+        found = await all_of(lambda live: self._are_lacking(live, height), orders, len(orders))
+        return frozenset(live.order_hash for live, lacks in zip(orders, found, strict=True) if lacks)
 
     async def _failed_for(
         self,
         order_hash: bytes,
         effect: Effect,
         outcome: IntentOutcome,
-        failure: SettlementFailure,
-        *,
-        is_starved: bool,
-        is_by_code: bool = False,
+        cause: _Cause,
     ) -> None:
-        settlement = _decode(effect.payload)
+        settlement, failure, is_starved = _decode(effect.payload), cause.failure, cause.is_starved
         is_others = bool(settlement.others) and failure is SettlementFailure.FUNDS
         is_counted = not (is_others or failure in _NO_RUNNER_UP)
         is_doubtful = failure is SettlementFailure.DOUBTFUL and not is_starved
-        doubt = await self._doubt(order_hash, settlement, outcome) if is_doubtful else ""
         gas_used = 0 if outcome.receipt is None else outcome.receipt.gas_used
-        payers = await self._payers(order_hash, settlement, outcome, failure, is_by_code=is_by_code)
+        orders = self._orders_of(order_hash, settlement)
+        may_be_act = cause.is_by_code or failure in failures.BY_OWNERS_ACT
+        actors = await self._actors(orders, outcome, cause.header) if may_be_act else frozenset()
+        doubt = self._doubt(orders, outcome, cause, actors) if is_doubtful else ""
+        payers = await self._payers(order_hash, orders, outcome, cause, actors)
         # Before the step below, which queues the order anew: it waits for the end of its owner's rest.
         is_first = self._owner_costs.failed(
             settlement.key, settlement.agent, gas_used, payers, is_doubted=bool(doubt)
@@ -486,12 +540,6 @@ class Settling:
         outcome = msgspec.structs.replace(outcome, reason=f"{begins}{outcome.reason}")
         self._notify(settlement, order_hash, Notice.REVERTED, outcome, fault=fault)
 
-    async def _may_cost(self, order_hash: bytes, settlement: Settlement) -> bool:
-        """Charge a settlement to owners whose code it runs; False if they rest or have no room for it."""
-        is_sent = await self._relayer.outcome(settlement.key) is not None
-        orders = self._orders_of(order_hash, settlement)
-        return await self._owner_costs.begin(settlement.key, orders, settlement.gas, is_sent=is_sent)
-
     def _tell_doubted(self, settlement: Settlement, order_hash: bytes) -> None:
         """Record that a settlement succeeded: a fault of the agent before that failed for the same owner."""
         for agent in self._owner_costs.settled(settlement.key, settlement.agent).values():
@@ -506,88 +554,95 @@ class Settling:
             ):
                 await trio.sleep(SETTLING_LOOK_S)
 
-    async def _lacked_gas(
-        self, order_hash: bytes, settlement: Settlement, outcome: IntentOutcome
-    ) -> "_Lacked":
+    async def _lacked_gas(self, settlement: Settlement, header: Header | None) -> _Lacked:
         """Find what a reverted settlement that calls an owner's contract lacked.
 
         If it succeeds with a simulation's gas, the owner may have caused the failure: a contract can detect
         by the gas limit that the call is no simulation, and use up the gas of the agent's calls.
+
+        Args:
+            header: of the settlement's block; None if unknown, or if no owner's code runs.
         """
-        orders = self._orders_of(order_hash, settlement)
-        if outcome.receipt is None or not await self._any_calls_contract(orders):
+        if header is None:
             return _Lacked.NOTHING
         call = EthCall(self._delta, settlement.data, self._relayer.address, gas_max=self._gas_max)
         as_sent = EthCall(self._delta, settlement.data, self._relayer.address, gas_max=settlement.gas)
         try:
-            header = await self._chain.block(outcome.receipt.block_hash)
-            if header is None or await self._error_of(call, header.parent_hash):
-                return _Lacked.NOTHING
-            fails_as_sent = await self._error_of(as_sent, header.parent_hash)
+            fails, fails_as_sent = await both(
+                lambda: self._error_of(call, header.parent_hash),
+                lambda: self._error_of(as_sent, header.parent_hash),
+            )
         except ChainError as error:
             _log.warning("a failed settlement stays unexplained", key=settlement.key, detail=str(error))
+            return _Lacked.NOTHING
+        if fails:
             return _Lacked.NOTHING
         return _Lacked.GAS if fails_as_sent else _Lacked.THE_BLOCK_BEFORE
 
     async def _any_calls_contract(self, orders: Sequence[LiveOrder]) -> bool:
         """Whether a settlement calls an owner's contract, which can act otherwise than in the simulation."""
-        return any([await self._calls_contract(live) for live in orders])
+        return any(await all_of(self._calls_contract, orders, len(orders)))
 
     def _orders_of(self, order_hash: bytes, settlement: Settlement) -> list[LiveOrder]:
         """Return the live orders of a settlement: the order of this hash, then the orders crossed with it."""
         found = [self._orders.get(key) for key in (order_hash, *settlement.others)]
         return [live for live in found if live is not None]
 
-    async def _doubt(self, order_hash: bytes, settlement: Settlement, outcome: IntentOutcome) -> str:
+    def _doubt(
+        self,
+        orders: Sequence[LiveOrder],
+        outcome: IntentOutcome,
+        cause: _Cause,
+        actors: frozenset[bytes],
+    ) -> str:
         """Return why an owner or a bridge, not the agent, may have made a settlement fail; else empty."""
-        orders = self._orders_of(order_hash, settlement)
         if is_of_bridge(outcome.error4) and any(bridge_of(live.order) != SAME_CHAIN for live in orders):
             return BRIDGES_CODE
-        if await self._any_calls_contract(orders):
+        if cause.has_code:
             return OWNERS_CODE
-        return OWNER_ACTED if await self._actors(orders, outcome) else ""
+        return OWNER_ACTED if actors else ""
 
     async def _payers(
         self,
         order_hash: bytes,
-        settlement: Settlement,
+        orders: Sequence[LiveOrder],
         outcome: IntentOutcome,
-        failure: SettlementFailure,
-        *,
-        is_by_code: bool,
+        cause: _Cause,
+        actors: frozenset[bytes],
     ) -> Mapping[bytes, frozenset[bytes]]:
         """Return the owners that pay for a failed settlement, with the hashes of their code that caused it.
-
-        Args:
-            is_by_code: whether code of an owner's is the likely cause.
 
         Raises:
             ChainError: no node answers.
         """
-        orders = self._orders_of(order_hash, settlement)
         if outcome.receipt is None or outcome.error4 in OF_VAULT:
             return {}  # nothing was paid for, or a vault of the operator's choice is the cause
         # An act that the block shows comes first: the code of a crossed order's owner is then innocent.
-        may_be_act = is_by_code or failure in failures.BY_OWNERS_ACT
-        if may_be_act and (actors := await self._actors(orders, outcome)):
+        if actors:
             return dict.fromkeys(actors, frozenset())
-        if is_by_code:
+        if cause.is_by_code:
             return await self._owner_costs.codes(orders)
-        if failure is not SettlementFailure.FUNDS:
+        if cause.failure is not SettlementFailure.FUNDS:
             return {}
-        height = outcome.receipt.block_number
-        lacking = [live.terms.owner for live in orders if await self._are_lacking(live, height)]
-        return dict.fromkeys(lacking, frozenset())
+        others = [live for live in orders if live.order_hash != order_hash]
+        lacking = await self._lacking(others, outcome.receipt.block_number)
+        if cause.is_starved:
+            lacking |= {order_hash}
+        return {live.terms.owner: frozenset() for live in orders if live.order_hash in lacking}
 
-    async def _actors(self, orders: Sequence[LiveOrder], outcome: IntentOutcome) -> frozenset[bytes]:
+    async def _actors(
+        self, orders: Sequence[LiveOrder], outcome: IntentOutcome, header: Header | None
+    ) -> frozenset[bytes]:
         """Return the owners of the orders that acted in the block of a failed settlement.
 
         An owner acts by a transaction, or by a change of the owner's tokens or allowance. Balances after the
         block are not compared, since a later transaction can undo the change that made the settlement fail.
+
+        Args:
+            header: of that block, if known.
         """
-        if outcome.receipt is None:
+        if header is None:
             return frozenset()
-        own = outcome.receipt.block_hash
         owners = {live.terms.owner for live in orders}
         # A receiver of native tokens acts for the owner that names it, and may have code in this block alone.
         receivers = {
@@ -597,21 +652,26 @@ class Settling:
         }
         tokens = tuple({live.terms.held_token for live in orders})
         topics = ((TRANSFER, APPROVAL), tuple(map(address_word, owners)))
+        asked = [
+            (account, at)
+            for account in sorted(owners | receivers.keys())
+            for at in (header.parent_hash, header.hash)
+        ]
         try:
-            header = await self._chain.block(own)
-            if header is None:
-                return frozenset()
-            logs = await self._chain.logs_of(LogFilter(tokens, topics), own)
-            acts = {log.topics[1] for log in logs if failures.is_owners_act(log, self._delta)}
-            actors = {owner for owner in owners if address_word(owner) in acts}
-            for account in (owners | receivers.keys()) - actors:
-                before = await self._chain.nonce(account, header.parent_hash)
-                if before != await self._chain.nonce(account, own):
-                    actors.add(receivers.get(account, account) if account not in owners else account)
-            return frozenset(actors)
+            logs, found = await both(
+                lambda: self._chain.logs_of(LogFilter(tokens, topics), header.hash),
+                lambda: all_of(lambda each: self._chain.nonce(*each), asked, len(asked)),
+            )
         except ChainError as error:
             _log.warning("a failed settlement stays unexplained", key=outcome.effect_key, detail=str(error))
             return frozenset()
+        acts = {log.topics[1] for log in logs if failures.is_owners_act(log, self._delta)}
+        actors = {owner for owner in owners if address_word(owner) in acts}
+        nonces = dict(zip(asked, found, strict=True))
+        for account in owners | receivers.keys():
+            if nonces[account, header.parent_hash] != nonces[account, header.hash]:
+                actors.add(account if account in owners else receivers[account])
+        return frozenset(actors)
 
     async def _outcome(self, order_hash: bytes, settlement: Settlement) -> IntentOutcome:
         """Await the outcome of a settlement on the chain.

@@ -62,7 +62,12 @@ class Stage:
             SimpleNamespace(terms=SimpleNamespace(owner=owner), causer=self.submitter) for owner in owners
         ]
         key = f"settle {self._number}"
-        return key if await self.costs.begin(key, orders, gas, is_sent=is_sent) else ""
+        return key if await self.judged(key, orders, gas, is_sent=is_sent) else ""
+
+    async def judged(self, key: str, orders: list[Any], gas: int = GAS, *, is_sent: bool = False) -> bool:
+        """Whether a settlement may be sent, as its task asks."""
+        codes = {} if is_sent else await self.costs.codes_of_new(orders)
+        return self.costs.begin(key, orders, gas, codes, is_sent=is_sent)
 
     async def fail(self, owner: bytes, agent: str = "ann", gas: int = GAS) -> bool:
         """Have a settlement fail by its owner's code; whether it was sent."""
@@ -234,7 +239,7 @@ async def test_crossed_orders_are_charged_once_and_a_second_end_does_nothing() -
         SimpleNamespace(terms=SimpleNamespace(owner=owner), causer="key k") for owner in (ONE, TWO)
     ]
     for _ in range(2):
-        assert await stage.costs.begin("both", orders, 2 * GAS, is_sent=False)
+        assert await stage.judged("both", orders, 2 * GAS)
     assert stage.costs.failed("both", "ann", GAS, stage.payers(ONE, TWO), is_doubted=True)
     assert not stage.costs.failed("both", "ann", GAS, stage.payers(ONE, TWO), is_doubted=True)
     assert stage.rest_s(ONE) == stage.rest_s(TWO) == 5
@@ -414,15 +419,15 @@ async def test_a_crossing_is_charged_to_its_contracts_and_not_to_its_keys() -> N
 async def test_a_settlement_is_judged_once_whatever_becomes_of_it() -> None:
     stage = Stage()
     orders: list[Any] = [SimpleNamespace(terms=SimpleNamespace(owner=ONE), causer="key k")]
-    assert await stage.costs.begin("one", orders, GAS, is_sent=False)
+    assert await stage.judged("one", orders)
     assert stage.costs.failed("one", "ann", 0, {}, is_doubted=False)
-    assert await stage.costs.begin("one", orders, GAS, is_sent=False)
+    assert await stage.judged("one", orders)
     assert not stage.costs.failed("one", "ann", GAS, stage.payers(ONE), is_doubted=True), "it has ended"
     stage.costs.failed(await stage.begin(ONE), "ann", GAS, stage.payers(ONE), is_doubted=False)
-    assert not await stage.costs.begin("two", orders, GAS, is_sent=False)
+    assert not await stage.judged("two", orders)
     stage.now_ms += 1_000_000
-    assert not await stage.costs.begin("two", orders, GAS, is_sent=False)
-    assert await stage.costs.begin("three", orders, GAS, is_sent=False)
+    assert not await stage.judged("two", orders)
+    assert await stage.judged("three", orders)
 
 
 async def test_a_settlement_that_was_sent_before_takes_neither_gas_nor_places() -> None:
