@@ -230,7 +230,8 @@ class Chain(Protocol):
     async def recent_block(self, age_s: float) -> Header:
         """Return the header of a block that was the latest at most `age_s` seconds ago.
 
-        Without such a block at hand, the latest is read.
+        The block is not below that of a receipt that was read here. Without such a block at hand, the latest
+        is read.
         """
         ...
 

@@ -21,8 +21,8 @@ async def all_of(ask: Callable[[A], Awaitable[T]], about: Sequence[A], at_once: 
     Args:
         at_once: most calls at a time.
     """
-    if len(about) == 1:
-        return [await ask(about[0])]
+    if len(about) <= 1:
+        return [await ask(each) for each in about]
     answers: dict[int, T] = {}
     errors: list[CambistError] = []
     numbered = iter(enumerate(about))

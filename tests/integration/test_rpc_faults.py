@@ -528,6 +528,24 @@ async def test_receipts_are_read_together_and_may_be_of_a_block_that_is_gone() -
             await chain.receipts([TX_HASH, b"\3" * 32])
 
 
+@pytest.mark.parametrize("many", [False, True])
+async def test_who_has_read_a_receipt_looks_at_no_block_before_it(many: bool) -> None:
+    async with one_node() as (node, chain):
+        node.replies["eth_getTransactionReceipt"] = lambda _: receipt(node, node.height)
+
+        async def read() -> None:
+            await (chain.receipts([TX_HASH]) if many else chain.receipt(TX_HASH))
+
+        await chain.block()
+        await read()
+        node.asked.clear()
+        assert await chain.recent_block(60) == node.header(10)
+        assert node.asked == []
+        node.height = 11
+        await read()
+        assert await chain.recent_block(60) == node.header(11)
+
+
 # --- The time of the next block -------------------------------------------------------------------------
 
 

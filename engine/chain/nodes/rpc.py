@@ -259,11 +259,15 @@ class RpcChain:
             block = await _block_at(talk, receipt.block_number)
             return receipt if block is not None and block.header.hash == receipt.block_hash else None
 
-        return await self._nodes.ask(converse)
+        receipt = await self._nodes.ask(converse)
+        self._forget_head_before([receipt])
+        return receipt
 
     async def receipts(self, tx_hashes: Sequence[bytes]) -> list[Receipt | None]:
         """Read the receipts of several transactions in one batch. See `Chain.receipts`."""
-        return await self._nodes.ask(lambda talk: _receipts(talk, tx_hashes)) if tx_hashes else []
+        receipts = await self._nodes.ask(lambda talk: _receipts(talk, tx_hashes)) if tx_hashes else []
+        self._forget_head_before(receipts)
+        return receipts
 
     async def knows(self, tx_hash: bytes) -> bool:
         """Whether a node knows a transaction, i.e. it waits to be mined or is mined. See `Chain.knows`."""
@@ -352,6 +356,13 @@ class RpcChain:
             await trio.lowlevel.checkpoint()
             return found
         return await self._nodes.ask(self._latest_header)
+
+    def _forget_head_before(self, receipts: Sequence[Receipt | None]) -> None:
+        """Forget the recent head if a transaction is mined in a later block: who has seen it looks there."""
+        if self._recent is not None and any(
+            receipt is not None and receipt.block_number > self._recent.number for receipt in receipts
+        ):
+            self._recent = None
 
     async def _latest_header(self, talk: Talk) -> Header:
         return (await self._latest(talk)).header

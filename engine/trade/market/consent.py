@@ -10,8 +10,9 @@ from ....codecs.eip712_orders.swap_consent import SWAP_CONSENT, SwapConsent, con
 from ....codecs.messages.market_messages import ConsentBody
 from ....config.errors import InvalidInput
 from ....config.limits import VENUE_CONSENT_S_MAX
+from ...chain.port import Header
 from ...host.admission.signatures import SignatureBudget
-from ..served.asking import latest_block, signer_has_code
+from ..served.asking import at_recent_block, signer_has_code
 from ..served.signed_by import SignatureState, read_signature, signature_call, signature_state
 from .ticket import SwapTicket
 
@@ -47,8 +48,11 @@ async def check_consent(
     call = signature_call(signature, served.router)
     if call is None:
         return
-    header = await latest_block(served.chain)
-    has_code = await signer_has_code(served.chain, signature, header)
-    (answer,) = await served.chain.call_many([call], header.hash)
-    if signature_state(signature, answer, has_code=has_code) is not SignatureState.SIGNED:
-        raise signature.kind("the user has not signed the consent", field="consent.signature")
+
+    async def judge(header: Header) -> None:
+        has_code = await signer_has_code(served.chain, signature, header)
+        (answer,) = await served.chain.call_many([call], header.hash)
+        if signature_state(signature, answer, has_code=has_code) is not SignatureState.SIGNED:
+            raise signature.kind("the user has not signed the consent", field="consent.signature")
+
+    await at_recent_block(served.chain, judge)

@@ -1,4 +1,4 @@
-"""Checks of a user's balance and allowance for a swap: at a single block, before any maker signs.
+"""Checks of a user's balance and allowance for a swap: at a single recent block, before any maker signs.
 
 The checks also tell what the user has shown: a permit that the token accepts is the user's consent to the
 swap, an allowance is a call that only the user can have made, and a native balance shows nothing.
@@ -15,7 +15,7 @@ from ....config.errors import InsufficientBalance, ServiceUnavailable
 from ....config.limits import CHAIN_TOKEN_GAS_MAX
 from ...chain.port import Chain, EthCall, Header
 from ...host.admission.budgets import Stake
-from ..served.asking import Permit2s, latest_block
+from ..served.asking import Permit2s, at_recent_block
 from ..served.permit_proof import Taking, check_taking, check_words, is_signed, needs_permit2, taking_calls
 from .ticket import SwapTicket
 
@@ -60,7 +60,7 @@ class SwapFunds(Struct, frozen=True):
         permit2 = b""
         if needs_permit2(ticket.permit):
             permit2 = await self.permit2s.of(self.chain, self.router, "permit")
-        return await self._check_token(ticket, permit2, await latest_block(self.chain))
+        return await at_recent_block(self.chain, lambda header: self._check_token(ticket, permit2, header))
 
     async def _check_token(self, ticket: SwapTicket, permit2: bytes, header: Header) -> ShownFunds:
         taking = Taking(

@@ -20,6 +20,8 @@ Choice: At most 200,000 open OTC orders are kept, and of these 50,000 without fu
     beyond that takes the place of one of less stake, or of one of a causer who has more, or is 503.
 """
 
+from collections.abc import Sequence
+
 from ....codecs.contracts.calldata import remaining
 from ....codecs.eip712_orders.signing_names import NamedDomain
 from ....codecs.messages.otc_messages import OtcOrderBody, PostedOrder, posted
@@ -27,7 +29,8 @@ from ....codecs.messages.vocabulary import OtcState
 from ....config import limits
 from ....config.errors import RequestError, ServiceUnavailable, StoreError, TooManyOpenOrders
 from ....crypto.hexadecimal import to_hex
-from ...chain.port import EthCall, Header
+from ...chain.port import Chain, EthCall, Header
+from ...chain.together import all_of, both
 from ...host.admission.signatures import SignatureBudget
 from ...store.rows import OtcOrderRow
 from ..orders.places import OrderStake
@@ -318,14 +321,21 @@ async def _latest_state(served: ServedChain, terms: OtcTerms) -> Answered:
 
 async def _chain_state(served: ServedChain, terms: OtcTerms, header: Header) -> Answered:
     """Read at a block the chain state that a posted order is checked against."""
+    # Alone: a wrong signature, which anybody can send, ends here and costs one small read.
     has_code = await signer_has_code(served.chain, terms.signature, header, may_be_deployed=True)
     calls = submission_calls(terms, served.rfq)
-    answers = dict(zip(calls, await served.chain.call_many([*calls.values()], header.hash), strict=True))
     assets = {"makerAsset": terms.order.maker_asset, "takerAsset": terms.order.taker_asset}
-    without_code = [field for field, asset in assets.items() if not await _is_contract(served, asset, header)]
+    # The operator vouches for a listed token's code.
+    unlisted = {field: asset for field, asset in assets.items() if asset not in served.tokens.by_address}
+    found, codes = await both(
+        lambda: served.chain.call_many([*calls.values()], header.hash),
+        lambda: _codes(served.chain, [*unlisted.values()], header),
+    )
+    answers = dict(zip(calls, found, strict=True))
+    without_code = [field for field, code in zip(unlisted, codes, strict=True) if not code]
     return answered(terms, answers, without_code=without_code, has_code=has_code)
 
 
-async def _is_contract(served: ServedChain, asset: bytes, header: Header) -> bool:
-    """Whether a token's address has code; True, without a read, for a token that the operator has listed."""
-    return asset in served.tokens.by_address or bool(await served.chain.code(asset, header.hash))
+async def _codes(chain: Chain, accounts: Sequence[bytes], header: Header) -> list[bytes]:
+    """Read the code of accounts; an empty one is of an account without a contract."""
+    return await all_of(lambda account: chain.code(account, header.hash), accounts, len(accounts))

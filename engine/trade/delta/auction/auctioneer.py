@@ -38,7 +38,7 @@ from .....codecs.messages.agent_messages import Notice, NoticeEntry
 from .....config.errors import ChainError, OrderNotFound, RequestError, StoreError
 from .....config.limits import VENUE_ROUNDS_OPEN_MAX
 from .....config.sections.venue import DeltaSettings
-from .....config.timeouts import AGENT_PROBE_S_FIRST, AUCTION_VOID_S
+from .....config.timeouts import AGENT_PROBE_S_FIRST, AUCTION_VOID_S, RECENT_BLOCK_S
 from .....feeds.durations import Durations
 from .....feeds.slices import Slices
 from ....chain.port import Upcoming
@@ -477,10 +477,8 @@ class Auctioneer:
         learns whether the slices are due.
         """
         if not any(is_scheduled(order.order) for order in this.orders.values()):
-            head = await self._served.chain.block()
-            if head is None:
-                raise ChainError("the chain has no latest block")
-            return Upcoming(head, None)
+            # No block before an order's last fill: the indexer has read that block by this same chain.
+            return Upcoming(await self._served.chain.recent_block(RECENT_BLOCK_S), None)
         return await self._queue.slices.look()
 
     def _remember(self, auction_id: int, answers: Sequence[Answer], rejections: Sequence[Rejection]) -> None:

@@ -23,13 +23,14 @@ from .....codecs.messages.wire import encode
 from .....config.errors import InvalidInput, RouteValidationFailed
 from .....config.limits import NATIVE_PLACEHOLDER
 from .....config.settings import Settings
+from .....config.timeouts import RECENT_BLOCK_S
 from .....crypto.addresses import parse_address, to_checksum
 from ....chain.delegation import is_delegation
 from ....host.server.routing import HttpCall, Reply
 from ...api.routes import Endpoint
 from ...quote.ask import FeeRules, with_partner
 from ...quote.issued import IssuedRoutes, quoted_as
-from ...served.asking import in_time, latest_block
+from ...served.asking import in_time
 from ...served.served_chain import ServedChain, ServedChains, delta_chain_at
 from ..building.build import BuildTerms, built, check_quoted_side, check_side, delta_domains, wanted_side
 from ..building.order_kinds import handlers_of, shares_call, shares_to_sign, strategy_in
@@ -164,7 +165,7 @@ async def _gets_wrapped(there: ServedChain, body: BuildBody, route: Route) -> bo
 
 
 async def _shares(served: ServedChain, body: BuildBody, route: Route, quoted: Side) -> int:
-    """Read from the vault that a build names the shares that its order signs, at the latest block.
+    """Read from the vault that a build names the shares that its order signs, at a recent block.
 
     Raises:
         InvalidInput: the body asks for a purchase, or the route is one.
@@ -178,7 +179,7 @@ async def _shares(served: ServedChain, body: BuildBody, route: Route, quoted: Si
     vault, source = strategy_in(body), route.origin.input
     check_strategy(vault, vaults_of(served.settings.strategies), "strategy")
     amount = parse_positive_amount(source.amount, "route.origin.input.amount")
-    header = await latest_block(served.chain)
+    header = await served.chain.recent_block(RECENT_BLOCK_S)
     asset, shares = await served.chain.call_many([asset_call(vault), shares_call(vault, amount)], header.hash)
     check_asset(asset, vault, parse_address(source.token.address, "route.origin.input.token"), "strategy")
     return shares_to_sign(body, shares)

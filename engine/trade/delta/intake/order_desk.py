@@ -365,6 +365,7 @@ class OrderDesk:
             permit2 = await self._permit2.of(served.chain, served.delta, "order.permit")
 
         async def judge(header: Header) -> tuple[OrderStatus, bool]:
+            # Alone: a wrong signature, which anybody can send, ends here and costs one small read.
             has_code = await signer_has_code(served.chain, submission.signature, header)
             calls = submission_calls(submission, served.delta, permit2)
             found = await served.chain.call_many([*calls.values()], header.hash)
@@ -443,10 +444,13 @@ async def _check_cancel(served: ServedChain, signature: OwnerSignature, delta: b
     call = signature_call(signature, delta)
     if call is None:
         return
-    header = await latest_block(served.chain)
-    has_code = await signer_has_code(served.chain, signature, header)
-    (answer,) = await served.chain.call_many([call], header.hash)
-    if signature_state(signature, answer, has_code=has_code) is not SignatureState.SIGNED:
-        raise InvalidCancelSignature(
-            "the signature is empty, and the owner has not signed the cancellation by a call"
-        )
+
+    async def judge(header: Header) -> None:
+        has_code = await signer_has_code(served.chain, signature, header)
+        (answer,) = await served.chain.call_many([call], header.hash)
+        if signature_state(signature, answer, has_code=has_code) is not SignatureState.SIGNED:
+            raise InvalidCancelSignature(
+                "the signature is empty, and the owner has not signed the cancellation by a call"
+            )
+
+    await at_recent_block(served.chain, judge)
