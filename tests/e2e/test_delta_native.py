@@ -104,14 +104,17 @@ async def test_a_sale_takes_what_it_gives_of_a_deposit(world: World, market: Mar
     assert await world.chain.balance(world.user.address) == before
 
 
-async def test_what_a_sale_leaves_comes_back_as_native_tokens(world: World, market: Market) -> None:
+@pytest.mark.parametrize("left", [1, ONE // 2])
+async def test_what_a_sale_leaves_comes_back_as_native_tokens(
+    world: World, market: Market, left: int
+) -> None:
     order = await world.a_delta_order(src_token=NATIVE, dest_amount=1)
     await market.deposit(order, ONE)
     before = await world.chain.balance(world.user.address)
-    fill = market.fill_step(world.a_firm_quote(), taker_amount=ONE // 2)
+    fill = market.fill_step(world.a_firm_quote(), taker_amount=ONE - left)
     settled = await market.settle(order, fill, leftovers=(world.weth,))
-    assert settled.event.spent == ONE // 2
-    assert await world.chain.balance(world.user.address) == before + ONE // 2
+    assert settled.event.spent == ONE - left
+    assert await world.chain.balance(world.user.address) == before + left
     assert await market.deposited(order) == await world.chain.balance(world.at.delta) == 0
 
 
@@ -134,7 +137,7 @@ async def test_a_purchase_from_a_deposit(world: World, market: Market) -> None:
     assert await world.balance(world.weth, world.user) == 10 * ONE
 
 
-@pytest.mark.parametrize("more", [0, 5])
+@pytest.mark.parametrize("more", [0, 1, 5])
 async def test_a_purchase_from_a_deposit_of_what_it_costs(world: World, market: Market, more: int) -> None:
     """The deposit need not be as much as the purchase may cost; all of a smaller one is taken."""
     order = await market.a_purchase(src_token=NATIVE)

@@ -181,12 +181,17 @@ async def test_a_vault_with_a_fee_gives_all_that_is_sold_for_more_shares(
 
 
 @pytest.mark.parametrize("left", [1, ONE // 2])
-async def test_shares_that_a_vault_does_not_take_go_back(market: Market, vault: Vault, left: int) -> None:
+@pytest.mark.parametrize("stray", [0, 3])
+async def test_shares_that_a_vault_does_not_take_go_back(
+    world: World, market: Market, vault: Vault, left: int, stray: int
+) -> None:
+    """And those that somebody sent to the contract before stay there."""
+    await world.send(world.user, vault.address, calldata.transfer(world.at.delta, stray))
     order = await market.a_productive_order(strategy=vault.address, shares=2 * ONE)
     await vault.acts(Mode.GREEDY, left)
     await market.settle(order, *market.agent_steps(FAIR))
-    assert await vault.shares() == 2 * ONE
-    assert await vault.shares(market.world.at.delta) == 0
+    assert await vault.shares() == 2 * ONE - stray
+    assert await vault.shares(world.at.delta) == stray
 
 
 async def test_a_vault_that_comes_back_into_the_settlement_gets_nothing(

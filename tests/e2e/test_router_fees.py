@@ -177,6 +177,17 @@ async def test_without_a_partner_all_is_the_protocols(world: World) -> None:
         assert await venue.owed(NOBODY, world.usdc) == 0
 
 
+async def test_a_fee_of_one_raw_unit_without_a_partner_is_the_protocols(world: World) -> None:
+    venue = await a_venue(world)
+    swap = venue.swap(
+        venue.hop(venue.quote(maker_amount=10_000)),
+        dest_amount=1,
+        partner_and_fee=pack_partner_and_fee(_terms(NOBODY, (1, False, False))),
+    )
+    assert (await venue.sell(swap)).event.fee == 1
+    assert await venue.owed(world.protocol, world.usdc) == 1
+
+
 async def test_a_fee_above_two_percent_is_refused(world: World) -> None:
     venue = await a_venue(world)
     for bps in (201, 255):
