@@ -30,6 +30,7 @@ from ....config.timeouts import (
 from ....crypto.addresses import to_checksum
 from ....crypto.hexadecimal import to_hex
 from ...chain.port import Chain, EthCall, Receipt
+from ...chain.together import all_of
 from .client import VenueClient
 from .events import EventSelection, pushed
 from .safety import told_number
@@ -301,11 +302,11 @@ async def balance_remarks(
     remarks = []
     for number, amount in received.items():
         try:
-            before = await _balance(chain, token, who, number - 1)
-            moved = await _balance(chain, token, who, number) - before
+            before, after = await all_of(lambda at: _balance(chain, token, who, at), (number - 1, number), 2)
         except ChainError:
             remarks.append(f"the node does not tell balances at block {number}")
             continue
+        moved = after - before
         if moved < amount:
             remarks.append(
                 f"block {number}: {amount} raw units were settled for {to_checksum(who)}, "

@@ -13,6 +13,7 @@ from ....codecs.contracts.calldata import approve
 from ....codecs.eip712_orders.swap_consent import SWAP_CONSENT, SwapConsent, consent_separator
 from ....config import limits
 from ....config.errors import ChainError, PolicyError, Reverted
+from ....config.timeouts import RECENT_BLOCK_S
 from ....crypto.addresses import to_checksum
 from ....crypto.custody.transaction_policy import PolicedRelayKey, TransactionPolicy
 from ....crypto.secp256k1 import SigningKey
@@ -70,8 +71,8 @@ class Trader(Struct, frozen=True, kw_only=True):
     async def clock_s(self) -> int:
         """The time from which deadlines count, Unix seconds: the later of the trader's clock and the
         chain's."""
-        header = await self.chain.block()
-        return max(self.wall_s(), header.time_s if header else 0)
+        header = await self.chain.recent_block(RECENT_BLOCK_S)
+        return max(self.wall_s(), header.time_s)
 
     async def approve(self, missing: MissingAllowance | None) -> None:
         """Approve a missing allowance, unless a permit replaces it; an insufficient allowance is set to zero
@@ -108,14 +109,16 @@ class Trader(Struct, frozen=True, kw_only=True):
             return b""
         self.tell("signing a permit")
         token, spender = missing.token, missing.spender
+        # The account's own last transaction is in it: `Chain.recent_block`.
+        at = (await self.chain.recent_block(RECENT_BLOCK_S)).hash
         questions = permit_questions(token, self.key.address)
-        told = dict(zip(questions, await self.chain.call_many([*questions.values()]), strict=True))
+        told = dict(zip(questions, await self.chain.call_many([*questions.values()], at), strict=True))
         bases = permit_bases(told, self.chain.chain_id, token)
         wish = PermitWish(token, spender, missing.amount, deadline)
         reasons = []
         for form in FORMS:
             permits = [sign_permit(basis, self.key, wish, form) for basis in bases]
-            answers = await self.chain.call_many(trial_calls(permits, token, spender))
+            answers = await self.chain.call_many(trial_calls(permits, token, spender), at)
             permit, reason = accepted(permits, answers)
             if permit:
                 if is_unlimited(permit):

@@ -30,6 +30,7 @@ from .....config.limits import VAULT_GAS_MAX
 from .....crypto.hexadecimal import to_hex
 from .....crypto.signatures import to_compact64
 from ....chain.port import EthCall, Receipt
+from ....chain.together import both
 from ..allowing import Held, MissingAllowance, held
 from ..following import Placed, placed
 from ..order_terms import (
@@ -90,12 +91,15 @@ class OrderPlacer(VenueTrader):
         """
         self._trader.check_chain(wish.chain_id)
         self._tell("looking at the Delta contract")
-        contract = await signing_contract(self._chain, self._venue, DELTA, pinned)
         self._tell("asking for a price")
-        quoted = await self._venue.delta_quote(wish)
+        contract, quoted = await both(
+            lambda: signing_contract(self._chain, self._venue, DELTA, pinned),
+            lambda: self._venue.delta_quote(wish),
+        )
         fee_bps = check_price(quoted.block, wish, contract.address)
-        bridge = await self._bridge(quoted.block.route, wish, contract)
-        shares = await self._shares(wish)
+        bridge, shares = await both(
+            lambda: self._bridge(quoted.block.route, wish, contract), lambda: self._shares(wish)
+        )
         terms = terms_of(wish, quoted.block, contract.address, fee_bps, bridge, shares)
         _check_bounds(terms)
         has = await held(self._chain, terms.held_token, wish.owner, contract.address)
@@ -173,11 +177,13 @@ class OrderPlacer(VenueTrader):
             return None
         text = entering_token(route, wish, bridging)
         try:
-            token = await find_token(self._chain, TokenList(()), text, "route.origin.output")
+            token, module = await both(
+                lambda: find_token(self._chain, TokenList(()), text, "route.origin.output"),
+                lambda: address_in(self._chain, contract.address, "bridges"),
+            )
         except ConfigError as fault:
             raise UnsafeTransaction("route.origin.output", "a token on the origin chain", text) from fault
         bridge = check_bridge(route, wish, bridging, token)
-        module = await address_in(self._chain, contract.address, "bridges")
         into = await address_in(self._chain, module, contract_getter(bridge.terms))
         bridge = replace(bridge, contract=into)
         check_contract(wish.chain_id, bridge)

@@ -25,6 +25,7 @@ from .....config.errors import InvalidInput, VenueError
 from .....crypto.addresses import to_checksum
 from .....crypto.hexadecimal import to_hex
 from .....crypto.signatures import to_65
+from ....chain.together import both
 from ..allowing import Allowing, Held, MissingAllowance, held
 from ..following import Placed, placed
 from ..trader import VenueTrader
@@ -91,8 +92,10 @@ class OtcPoster(VenueTrader):
         self._tell("looking at the RFQ contract")
         contract = await signing_contract(self._chain, self._venue, RFQ, pinned)
         self._tell("looking at balance and allowance")
-        has = await held(self._chain, wish.src, wish.maker, contract.address)
-        fillable, allowing = await self._fillable(wish), self._trader.allowing
+        has, fillable = await both(
+            lambda: held(self._chain, wish.src, wish.maker, contract.address), lambda: self._fillable(wish)
+        )
+        allowing = self._trader.allowing
         return OtcOffer(wish=wish, contract=contract, held=has, fillable=fillable, allowing=allowing)
 
     async def post(

@@ -88,9 +88,12 @@ class Swapper(VenueTrader):
         """
         self._trader.check_chain(wish.chain_id)
         self._tell("looking at the router")
-        router = await trusted_address(self._chain, self._venue, ROUTER, pinned)
         self._tell("asking for a price")
-        priced = await self._priced(wish, router)
+        router, priced = await both(
+            lambda: trusted_address(self._chain, self._venue, ROUTER, pinned),
+            lambda: self._venue.prices(wish),
+        )
+        _check_priced(priced, wish, router)
         limit = limit_of(priced.route, wish.side, wish.slippage_bps)
         if limit == 0:
             raise VenueError("this slippage allows a receipt of 0: use less slippage")
@@ -138,13 +141,6 @@ class Swapper(VenueTrader):
 
     # --- Parts ------------------------------------------------------------------------------------
 
-    async def _priced(self, wish: Wish, router: bytes) -> ReceivedRoute:
-        priced = await self._venue.prices(wish)
-        check_route(priced.route, wish, router)
-        if wish.max_impact is not None and priced.route.max_impact_reached:
-            raise VenueError(f"the price impact is above {wish.max_impact} %, or not known")
-        return priced
-
     async def _fresh(self, offer: Offer) -> ReceivedRoute:
         """The route of the offer, or a new route if the offer is older than ROUTE_AGED_S seconds.
 
@@ -155,7 +151,8 @@ class Swapper(VenueTrader):
             return offer.priced
         self._tell("asking for the price again")
         wish = offer.wish
-        priced = await self._priced(wish, offer.router)
+        priced = await self._venue.prices(wish)
+        _check_priced(priced, wish, offer.router)
         now = quoted_of(priced.route, wish.side)
         if not offer.keeps(now):
             raise VenueError(f"the price has moved beyond the slippage: {now} now, {offer.limit} was agreed")
@@ -165,8 +162,8 @@ class Swapper(VenueTrader):
 
     async def _built(self, offer: Offer) -> _CheckedSwap:
         """Have the venue build the swap's transaction, then check and simulate it before it is signed."""
-        priced = await self._fresh(offer)
-        deadline = await self._trader.clock_s() + TRADER_DEADLINE_S
+        priced, clock_s = await both(lambda: self._fresh(offer), self._trader.clock_s)
+        deadline = clock_s + TRADER_DEADLINE_S
         terms = Terms(
             wish=offer.wish,
             limit=offer.limit,
@@ -191,6 +188,13 @@ class Swapper(VenueTrader):
             name, least = ("receipt", "at least") if offer.wish.is_sale else ("spending", "at most")
             raise UnsafeTransaction(f"simulated {name}", f"{least} {offer.limit}", moved)
         return _CheckedSwap(call, gas, moved)
+
+
+def _check_priced(priced: ReceivedRoute, wish: Wish, router: bytes) -> None:
+    """Check that a venue's price is of the wished swap. Raises VenueError."""
+    check_route(priced.route, wish, router)
+    if wish.max_impact is not None and priced.route.max_impact_reached:
+        raise VenueError(f"the price impact is above {wish.max_impact} %, or not known")
 
 
 def swapped_outcome(receipt: Receipt, router: bytes, user: bytes) -> SentOutcome:
