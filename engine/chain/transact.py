@@ -102,20 +102,22 @@ async def send_and_follow(chain: Chain, transaction: SignedTransaction, within_s
         TransactionRefused: the node refused the first attempt, so that the transaction was not sent.
         NotMined: the transaction was not mined in `within_s` seconds; it may still be mined later.
     """
-    attempts, again_at, said = 0, -math.inf, ""
+    attempts, again_at, said, head = 0, -math.inf, "", b""
     with trio.move_on_after(within_s):
         while True:
-            head = b""
+            before, head = head, b""
             try:
                 if trio.current_time() >= again_at:
                     attempts, again_at = attempts + 1, trio.current_time() + TRANSACTION_AGAIN_S
                     said = await _fault_of_sending(chain, transaction, is_first=attempts == 1)
-                # The head before the receipt: a block that is mined in between ends the wait below at once.
-                header = await chain.block()
-                head = header.hash if header else b""
-                receipt = await chain.receipt(transaction.tx_hash)
+                header, receipt = await both(chain.block, lambda: chain.receipt(transaction.tx_hash))
                 if receipt is not None:
                     return receipt
+                head = header.hash if header else b""
+                # The transaction may be in a block that is new with this answer, and that came after the
+                # other one: only a head that was known before the receipt was asked for is waited on.
+                if head != before:
+                    continue
             except TransactionRefused:
                 raise
             except ChainError:

@@ -279,6 +279,10 @@ async def receipt_of(chain: Chain, tx_hash: bytes) -> Receipt | None:
     """
     with trio.move_on_after(TRADER_RECEIPT_S):
         while True:
+            receipt = await chain.receipt(tx_hash)
+            if receipt is not None:
+                return receipt
+            # The head before the receipt: a block that is mined in between ends the wait below at once.
             header = await chain.block()
             receipt = await chain.receipt(tx_hash)
             if receipt is not None:

@@ -13,6 +13,7 @@ from ....codecs.messages.resource_messages import TokenList
 from ....codecs.trading_token import NATIVE_TOKEN
 from ....config import limits
 from ....config.errors import ConfigError, InvalidInput
+from ....config.timeouts import RECENT_BLOCK_S
 from ....crypto.addresses import checked_address, parse_address, to_checksum
 from ...chain.port import Chain, EthCall
 from .terms import TradedToken
@@ -36,7 +37,9 @@ async def find_token(chain: Chain, listed: TokenList, text: str, field: str) -> 
     symbol, address = _named(listed, text, field)
     if address == NATIVE_TOKEN:
         return TradedToken(NATIVE_TOKEN, symbol or "native", NATIVE_DECIMALS)
-    decimals, answer = await chain.call_many([EthCall(address, DECIMALS), EthCall(address, SYMBOL)])
+    recent = await chain.recent_block(RECENT_BLOCK_S)
+    questions = [EthCall(address, DECIMALS), EthCall(address, SYMBOL)]
+    decimals, answer = await chain.call_many(questions, recent.hash)
     try:
         number = decode_uint(b"" if isinstance(decimals, Exception) else decimals)
     except InvalidInput:

@@ -105,19 +105,26 @@ async def trusted_address(
         ConfigError: neither the venue nor an option names the contract.
         ChainError: the contract does not name a module, or the chain does not answer.
     """
-    if venue is not None:
-        address = await _named(chain, venue, contract, pinned)
-    elif pinned is not None:
-        address = pinned
-    else:
-        raise ConfigError(contract.option, "is needed without --venue")
-    if pinned is None:
-        await _check_codes(chain, address, contract)
+    address = await _address(chain, venue, contract, pinned)
+    await _check_codes(chain, address, contract, pinned)
     return address
 
 
-async def _check_codes(chain: Chain, address: bytes, contract: TradingContract) -> None:
-    """Check the code of a contract, and of its modules. A node that is far away is asked twice."""
+async def _address(
+    chain: Chain, venue: VenueClient | None, contract: TradingContract, pinned: bytes | None
+) -> bytes:
+    """The address of the venue's contract, 20 bytes, before the check of its code."""
+    if venue is not None:
+        return await _named(chain, venue, contract, pinned)
+    if pinned is None:
+        raise ConfigError(contract.option, "is needed without --venue")
+    return pinned
+
+
+async def _check_codes(chain: Chain, address: bytes, contract: TradingContract, pinned: bytes | None) -> None:
+    """Check the code of a contract that is not pinned, and of its modules. A node far away is asked twice."""
+    if pinned is not None:
+        return
     code, answers = await both(
         lambda: chain.code(address),
         lambda: _answers(chain, address, [selector(f"{getter}()") for getter in contract.modules]),
@@ -168,8 +175,11 @@ async def signing_contract(
         VenueError, UnsafeTransaction, ConfigError: as `trusted_address`.
         ChainError: the contract does not return its domain separator.
     """
-    address = await trusted_address(chain, venue, contract, pinned)
-    (separator,) = await _answers(chain, address, [_DOMAIN_SEPARATOR])
+    address = await _address(chain, venue, contract, pinned)
+    _, (separator,) = await both(
+        lambda: _check_codes(chain, address, contract, pinned),
+        lambda: _answers(chain, address, [_DOMAIN_SEPARATOR]),
+    )
     if len(separator) != WORD_BYTES:
         raise ChainError(f"{to_checksum(address)} has no signing domain: DOMAIN_SEPARATOR()")
     return SigningContract(chain.chain_id, address, separator)

@@ -1,6 +1,6 @@
 """OTC orders of a program: posted, followed, cancelled on chain, and filled whole or in part."""
 
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 
 from .....codecs.messages.otc_messages import StoredOrder
 from .....codecs.messages.resource_messages import TokenList
@@ -11,6 +11,7 @@ from .....config.errors import ChainError, ConfigError, InvalidInput, VenueError
 from .....config.timeouts import TRADER_LIMIT_ORDER_S, TRADER_WATCH_S
 from .....crypto.addresses import ZERO_ADDRESS, to_checksum
 from .....crypto.hexadecimal import parse_hex, to_hex
+from ....chain.together import both
 from ....chain.transact import StepFailedError
 from ..allowing import Allowing
 from ..otc.otc_cancelling import Cancelled, cancel_otc
@@ -195,14 +196,9 @@ class OtcTrading(VenueSession):
         trader, contract = self._trader(key, allowing), await self._contract(RFQ, pinned)
         signed, stored = await self._signed(order, contract)
         filler = OtcFiller(trader, contract)
-        standing = await filler.standing(signed, _closed(stored))
-        gives, gets = [
-            await find_token(self._chain, TokenList(()), to_checksum(asset), field)
-            for asset, field in (
-                (signed.order.taker_asset, "takerAsset"),
-                (signed.order.maker_asset, "makerAsset"),
-            )
-        ]
+        standing, (gives, gets) = await both(
+            lambda: filler.standing(signed, _closed(stored)), lambda: self._assets(signed)
+        )
         offer = await filler.offer(
             signed, standing, self._part(signed, standing, gives, gets, amount, receive), gives, gets
         )
@@ -222,6 +218,17 @@ class OtcTrading(VenueSession):
         return await cancel_otc(trader, contract, {otc.order_hash: otc.order for otc, _ in signed})
 
     # --- Parts ------------------------------------------------------------------------------------
+
+    async def _assets(self, signed: SignedOtc) -> tuple[TradedToken, TradedToken]:
+        """Read from the chain the tokens that a taker of an order gives and gets."""
+
+        def found(asset: bytes, field: str) -> Awaitable[TradedToken]:
+            return find_token(self._chain, TokenList(()), to_checksum(asset), field)
+
+        order = signed.order
+        return await both(
+            lambda: found(order.taker_asset, "takerAsset"), lambda: found(order.maker_asset, "makerAsset")
+        )
 
     async def _signed(self, order: Otc, contract: SigningContract) -> tuple[SignedOtc, StoredOrder | None]:
         """The signed order that an argument names, checked against its hash, and the venue's record, if any.
