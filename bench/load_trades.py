@@ -37,7 +37,8 @@ from cambist.engine.host.process.clock import WallClock
 from cambist.feeds.transport.streams import listen
 
 ROUND_TRIPS_MS = (0, 50, 200)
-TRADES = 9
+_JUDGED_MS = (0, 50)
+TRADES = 5
 PATIENCE_S = 300.0
 _CHAINS = 2
 _SIZE = "0.1"  # WETH of a trade
@@ -141,12 +142,12 @@ def _free_ports() -> int:
 
 
 def run(rounds: int) -> list[Trades]:
-    """Measure each distance `rounds` times, in turn.
+    """Measure each judged distance `rounds` times, in turn.
 
     Raises:
         LoadError: anvil is not installed, or a trade failed.
     """
-    return [trio.run(trades, round_trip_ms) for _ in range(rounds) for round_trip_ms in ROUND_TRIPS_MS]
+    return [trio.run(trades, round_trip_ms) for _ in range(rounds) for round_trip_ms in _JUDGED_MS]
 
 
 def metrics(found: Sequence[Trades]) -> dict[str, Rounds]:
@@ -154,16 +155,16 @@ def metrics(found: Sequence[Trades]) -> dict[str, Rounds]:
 
     Times are in round trips, beside those of nodes without delay, so that they depend little on the machine.
     """
-    near = {ms: [one for one in found if one.round_trip_ms == ms] for ms in ROUND_TRIPS_MS}
+    here, far = [[one for one in found if one.round_trip_ms == ms] for ms in _JUDGED_MS]
+    ms = _JUDGED_MS[1]
     return {
         f"trade_{name.lower().replace(' ', '_')}_{ms}": Rounds(
             tuple(
-                max(0.0, 1e3 * (far.seconds[name] - here.seconds[name]) / ms)
-                for far, here in zip(near[ms], near[0], strict=True)
+                max(0.0, 1e3 * (late.seconds[name] - soon.seconds[name]) / ms)
+                for soon, late in zip(here, far, strict=True)
             )
         )
-        for ms in ROUND_TRIPS_MS[1:]
-        for name in near[ms][0].seconds
+        for name in far[0].seconds
     }
 
 

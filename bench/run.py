@@ -34,6 +34,7 @@ from bench import (
     load_remote,
     load_store,
     load_swaps,
+    load_trades,
     load_waiting,
     load_websocket,
     otc_listings,
@@ -76,6 +77,7 @@ LOADS = {
     "Orders that wait": load_waiting,
     "A node far away": load_remote,
     "Blocks of a node far away": load_catch_up,
+    "Trades behind nodes far away": load_trades,
     "Several processes": load_processes,
     "Nobody trades": load_idle,
 }
