@@ -5,6 +5,7 @@ executor (`Market.cross`).
 """
 
 import msgspec
+import pytest
 
 from cambist.codecs.contracts import calldata
 from cambist.codecs.contracts.abi import selector, uint_word
@@ -183,24 +184,25 @@ async def test_three_orders_in_a_ring(world: World, market: Market) -> None:
     assert await world.balance(world.weth, world.stranger) == ONE
 
 
-async def test_two_orders_of_four_tokens(world: World, market: Market) -> None:
+@pytest.mark.parametrize("sold", [1, 7])
+async def test_two_orders_of_four_tokens(world: World, market: Market, sold: int) -> None:
     """Neither wants what the other gives; steps trade for both, and name a token that is nobody's."""
     odd, none = await world.new_token(), await world.new_token()
-    await world.give(world.user, odd, 7, world.at.delta)
+    await world.give(world.user, odd, sold, world.at.delta)
     await world.send(world.user, world.weth, calldata.transfer(market.agent, ONE))
     await world.give(world.stranger, world.dai, 5 * ONE, world.at.delta)
-    sale = await world.a_delta_order(src_token=odd, src_amount=7)
+    sale = await world.a_delta_order(src_token=odd, src_amount=sold)
     other = await world.a_delta_order(
         owner=world.stranger.address, beneficiary=NOBODY, src_token=world.dai, dest_token=NATIVE,
         src_amount=5 * ONE, dest_amount=ONE, expected_amount=0,
     )  # fmt: skip
-    first = market.to_agent(7, odd), market.from_agent(PRICE)
+    first = market.to_agent(sold, odd), market.from_agent(PRICE)
     second = market.to_agent(5 * ONE, world.dai), market.from_agent(ONE, world.weth)
     settled = await market.cross(
-        market.crossing(sale, PRICE, *first, traded=7, leftovers=(none,)),
+        market.crossing(sale, PRICE, *first, traded=sold, leftovers=(none,)),
         market.crossing(other, ONE, *second, traded=5 * ONE),
     )
-    assert settled.outcome.spent == (7, 5 * ONE)
+    assert settled.outcome.spent == (sold, 5 * ONE)
     assert settled.outcome.received == (PRICE, ONE)
 
 
