@@ -114,11 +114,9 @@ def await_quiet(foreign_max: float, patience_s: float) -> bool:
 
 
 def _read(pids: frozenset[int]) -> _Reading | None:
-    if not (_PROCESSES / "stat").exists():
+    system_s = _system_s()
+    if system_s is None:
         return None
-    user, nice, system, _, _, _, _, steal = map(
-        int, (_PROCESSES / "stat").read_text(encoding="ascii").split(maxsplit=9)[1:9]
-    )
     ours, helpers, others = dict.fromkeys(pids, 0.0), 0.0, 0.0
     for folder in _PROCESSES.glob("[0-9]*"):
         own, ended, parent = _used(folder)
@@ -129,8 +127,17 @@ def _read(pids: frozenset[int]) -> _Reading | None:
         else:
             others += own + ended
     waited = sum(_waited(pid) for pid in pids)
-    system_s = (user + nice + system + steal) / _TICKS
     return _Reading(time.perf_counter(), ours, helpers, waited, others, system_s)
+
+
+def _system_s() -> float | None:
+    """Return the CPU seconds of the whole system, without interrupts; None if the platform reports none."""
+    try:
+        fields = (_PROCESSES / "stat").read_text(encoding="ascii").split(maxsplit=9)[1:9]
+    except OSError:
+        return None
+    user, nice, system, _, _, _, _, steal = map(int, fields)
+    return (user + nice + system + steal) / _TICKS
 
 
 def _waited(pid: int) -> float:
@@ -155,3 +162,26 @@ def _used(folder: Path) -> tuple[float, float, int]:
         return 0.0, 0.0, 0
     user, system, user_of_ended, system_of_ended = map(int, fields[11:15])
     return (user + system) / _TICKS, (user_of_ended + system_of_ended) / _TICKS, int(fields[1])
+
+
+class WholeUse(Struct, frozen=True):
+    """CPU time until one moment, in seconds: of the whole system, and of this process with ended children."""
+
+    at: float
+    system: float
+    ours: float
+
+
+def whole_use() -> WholeUse | None:
+    """Read the CPU time so far; None if the platform does not report it."""
+    total = _system_s()
+    return None if total is None else WholeUse(time.perf_counter(), total, sum(os.times()[:4]))
+
+
+def foreign_cores(before: WholeUse, after: WholeUse) -> float:
+    """Cores that other processes used between two readings, at whose times this process had no children.
+
+    A child that runs on, such as a server, would count as foreign.
+    """
+    foreign = (after.system - before.system) - (after.ours - before.ours)
+    return max(foreign, 0.0) / (after.at - before.at)

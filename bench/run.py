@@ -1,12 +1,15 @@
 """`python -m bench.run [--quick] [--record]`: run the benchmarks and judge them against budgets.toml.
 
-The exit status is 1 if a result is over its budget.
+The exit status is 1 if a result is over its budget, or if a part was not recorded for other load.
 
 --quick    the operations that CI holds, under a minute
 --record   keep the results in bench/record.json, from which bench/figures_page.py makes the page of figures
 else       all operations, then the load tests; tables and a plot go to bench/results/report.md
 
 Load tests without a budget run only with --record or `--part others`.
+
+A part is recorded only if other processes used at most RECORD_FOREIGN_MAX of a core while it was measured: it
+starts on a quiet machine, and is repeated if the machine was not quiet to its end.
 """
 
 import argparse
@@ -14,8 +17,10 @@ import json
 import os
 import subprocess
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import partial
 from pathlib import Path
+from typing import TypeVar
 
 from rich.console import Console
 from rich.table import Table
@@ -49,6 +54,7 @@ from bench.compare import (
     read_load_budgets,
     seconds_by_lap,
 )
+from bench.cpu_use import await_quiet, foreign_cores, whole_use
 from bench.load_children import LoadError
 from bench.load_firm import FirmLoad, Plan, Row, metrics
 from bench.load_report import (
@@ -66,6 +72,10 @@ ROOT = Path(__file__).parents[1]
 RESULTS = ROOT / "bench" / "results" / "latest.json"
 PARTS = ("operations", "loads", "others")
 JUDGED = PARTS[:2]
+T = TypeVar("T")
+RECORD_FOREIGN_MAX = 0.1
+"""Most cores that other processes may use, on average, while a part is measured that is recorded."""
+RECORD_PATIENCE_S, RECORD_TRIES = 60.0, 3
 QUICK_LAPS = 60  # of the gate: many and short, so that some are undisturbed however busy the machine is
 
 LOADS = {
@@ -118,21 +128,24 @@ def main() -> int:
     console = Console()
     operations: list[Verdict] = []
     loads: list[LoadVerdict] = []
+    undisturbed = partial(_undisturbed, console) if chosen.record else _once
     if "operations" in parts:
-        seconds, operations = run_operations(console, quick=chosen.quick, laps=chosen.laps)
+        seconds, operations = undisturbed(
+            lambda: run_operations(console, quick=chosen.quick, laps=chosen.laps)
+        )
         if chosen.record:
             keep_operations(seconds)
     if "loads" in parts:
         try:
             plan = Plan(chosen.rounds, chosen.seconds, 3 * chosen.seconds)
-            rows, loads, tables = run_loads(console, plan)
+            rows, loads, tables = undisturbed(lambda: run_loads(console, plan))
         except LoadError as error:
             sys.exit(str(error))
         if chosen.record:
             keep_loads(loads, latency_lines(rows), tables)
         console.print(f"written: {write_report(RESULTS.parent, rows, loads, operations).relative_to(ROOT)}")
     if "others" in parts:
-        others = run_others(console, chosen.rounds)
+        others = undisturbed(lambda: run_others(console, chosen.rounds))
         if chosen.record:
             keep_others(others)
     over = [
@@ -149,6 +162,30 @@ def main() -> int:
     for text in over:
         console.print(f"[red]not kept[/red] {text}")
     return 1 if over else 0
+
+
+def _once(run: Callable[[], T]) -> T:
+    return run()
+
+
+def _undisturbed(console: Console, run: Callable[[], T]) -> T:
+    """Run a part that is to be recorded, on a quiet machine; a part beside other load runs again.
+
+    The process exits if the machine does not become quiet, or does not stay so.
+    """
+    for _ in range(RECORD_TRIES):
+        if not await_quiet(RECORD_FOREIGN_MAX, RECORD_PATIENCE_S):
+            break
+        before = whole_use()
+        found = run()
+        after = whole_use()
+        if before is None or after is None:
+            return found
+        foreign = foreign_cores(before, after)
+        if foreign <= RECORD_FOREIGN_MAX:
+            return found
+        console.print(f"measured beside other load, {foreign:.2f} of a core: once more")
+    sys.exit(f"not recorded: other processes use more than {RECORD_FOREIGN_MAX} of a core")
 
 
 def run_operations(
