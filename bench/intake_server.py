@@ -130,7 +130,7 @@ async def serve_venue(listener: socket.socket, folder: Path, chain_kind: str, *,
     ):
         freeze()
         nursery.start_soon(app.run, listener)
-        await _terminated()
+        await terminated()
         nursery.cancel_scope.cancel()
 
 
@@ -148,11 +148,11 @@ async def serve_floor(listener: socket.socket, folder: Path, count: int) -> None
         server = Server(router, ServerSettings(), wall_ms=WallClock().now_ms)
         freeze()
         nursery.start_soon(server.serve, listener)
-        await _terminated()
+        await terminated()
         nursery.cancel_scope.cancel()
 
 
-async def _terminated() -> None:
+async def terminated() -> None:
     with trio.open_signal_receiver(signal.SIGTERM) as signals:
         async for _ in signals:
             return
