@@ -183,7 +183,6 @@ def metrics(found: Sequence[Listening]) -> dict[str, Rounds]:
             tuple(ours.last_s / floor.last_s for ours, floor in zip(venue, bare, strict=True))
         ),
         "listener_kb": Rounds(tuple(one.memory_bytes / 1_000 for one in venue)),
-        "answer_beside_events": Rounds(tuple(one.beside_ms for one in venue)),
     }
 
 

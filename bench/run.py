@@ -33,6 +33,7 @@ from bench import (
     load_firm_client,
     load_idle,
     load_intake,
+    load_listeners,
     load_orders,
     load_processes,
     load_quote,
@@ -88,6 +89,7 @@ LOADS = {
     "A node far away": load_remote,
     "Blocks of a node far away": load_catch_up,
     "Trades behind nodes far away": load_trades,
+    "Many listeners": load_listeners,
     "Several processes": load_processes,
     "Nobody trades": load_idle,
 }

@@ -58,6 +58,16 @@ class LeanStream(trio.abc.Stream):
                     await trio.lowlevel.wait_writable(self._socket)
                     sent += self._send(rest[sent:])
 
+    def send_now(self, data: bytes) -> int:
+        """Send what the socket takes without waiting; return the number of bytes, 0 also if it is broken.
+
+        Not to be called while another task sends.
+        """
+        try:
+            return self._send(data)
+        except trio.BrokenResourceError:
+            return 0
+
     def _send(self, data: bytes | bytearray | memoryview) -> int:
         try:
             return self._socket.send(data)

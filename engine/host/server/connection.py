@@ -409,7 +409,7 @@ class Connection:
             if self._cut_scope and self._draining:
                 self._cut_scope.cancel()
             chunked = request.http_minor == 1
-            await pump.run(reply.pieces, chunked=chunked, request_id=call.request_id)
+            await pump.run(reply, chunked=chunked, request_id=call.request_id)
             self._closing = self._closing or not chunked
         finally:
             self._cut_scope = None

@@ -88,6 +88,13 @@ class Reply(Struct, gc=False):
     pauses: bool = False
 
 
+WriteNow: TypeAlias = Callable[[bytes, int], bool]
+"""Function (framed bytes, their size without framing) that writes a piece of a body at once, without waiting.
+
+It may be called while the body's iterator waits for its next piece. It returns False if nothing was written.
+"""
+
+
 class StreamReply(Struct, kw_only=True):
     """An answer with a body in pieces; the server requests each piece after sending the previous piece.
 
@@ -96,6 +103,8 @@ class StreamReply(Struct, kw_only=True):
             of the answer, be it complete or not.
         endless: True for a subscription, which is cut off when the server shuts down; a finite stream is sent
             to its end.
+        attach: called before the first piece, with a function that writes further pieces at once and whether
+            they have to be framed as chunks; None for pieces of the iterator alone.
     """
 
     status: int = 200
@@ -103,6 +112,7 @@ class StreamReply(Struct, kw_only=True):
     headers: tuple[tuple[bytes, bytes], ...] = ()
     pieces: AsyncIterator[bytes]
     endless: bool = False
+    attach: Callable[[WriteNow, bool], None] | None = None
 
 
 PlainHandler: TypeAlias = Callable[[HttpCall], Reply]

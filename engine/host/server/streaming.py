@@ -6,6 +6,8 @@ import structlog
 import trio
 
 from ....codecs.http1 import LAST_CHUNK, encode_chunk
+from ....feeds.transport.lean_stream import LeanStream
+from .routing import StreamReply
 
 _PIPELINED_BYTES_MAX = 16_384
 _CLOSE_S = 1.0  # for an iterator to clean up behind itself
@@ -41,27 +43,60 @@ class Pump:
         self.complete = False
         self.received = b""
         self.failure: Exception | None = None
+        self._nursery: trio.Nursery | None = None
+        self._rest: trio.Event | None = (
+            None  # set once the rest of a piece is written, which `write_now` began
+        )
 
-    async def run(self, pieces: AsyncIterator[bytes], *, chunked: bool, request_id: str) -> None:
+    async def run(self, reply: StreamReply, *, chunked: bool, request_id: str) -> None:
         """Send the answer's pieces until all are sent or the client disconnects.
 
         The method raises no error but trio.Cancelled; `failure` holds any other error.
 
         Args:
-            pieces: iterator over the pieces of the body.
             chunked: whether the body has the transfer coding `chunked`.
             request_id: id of the answered request, for the log.
         """
         with self.scope:
-            async with trio.open_nursery() as nursery:
-                nursery.start_soon(self._watch)
-                await self._feed(pieces, chunked=chunked, request_id=request_id)
+            async with trio.open_nursery() as self._nursery:
+                self._nursery.start_soon(self._watch)
+                if reply.attach is not None and isinstance(self._stream, LeanStream):
+                    reply.attach(self.write_now, chunked)
+                await self._feed(reply.pieces, chunked=chunked, request_id=request_id)
                 self.scope.cancel()
+
+    def write_now(self, data: bytes, size: int) -> bool:
+        """Write a piece without waiting, while the iterator waits for its next piece. See `WriteNow`.
+
+        The rest of a piece that the client does not take whole is written by a task, within the time limit.
+        """
+        assert isinstance(self._stream, LeanStream)  # noqa: S101 - see `run`
+        if self._rest is not None or self._nursery is None or self.scope.cancel_called:
+            return False
+        written = self._stream.send_now(data)
+        if not written:  # the client takes nothing now, or has gone: the iterator's next piece finds out
+            return False
+        self.sent += size
+        if written < len(data):
+            self._rest = trio.Event()
+            self._nursery.start_soon(self._write_rest, data[written:], self._rest)
+        return True
+
+    async def _write_rest(self, rest: bytes, done: trio.Event) -> None:
+        try:
+            await self._send(rest)
+        except Exception as error:  # noqa: BLE001 - judged by the caller of `run`
+            self.failure = error
+            self.scope.cancel()
+        self._rest = None
+        done.set()
 
     async def _feed(self, pieces: AsyncIterator[bytes], *, chunked: bool, request_id: str) -> None:
         try:
             async for piece in pieces:
                 try:
+                    if self._rest is not None:
+                        await self._rest.wait()
                     await self._send(encode_chunk(piece) if chunked else piece)
                 except Exception as error:  # noqa: BLE001 - judged by the caller of `run`
                     self.failure = error

@@ -36,7 +36,7 @@ from ....crypto.hexadecimal import parse_hex
 from ....feeds.transport.websocket import WebSocket
 from ...host.admission.ledger import Causer, Hold, Ledger
 from ...host.admission.open_streams import OpenStreams
-from ...host.server.routing import HttpCall, StreamReply
+from ...host.server.routing import HttpCall, StreamReply, WriteNow
 from ...store.follower import place_of
 from ..api.routes import Endpoint, Socket
 from ..orders.order_units import DELTA, OTC, order_id
@@ -185,6 +185,10 @@ class EventStreams:
         self._beats += not entries
         return entries
 
+    def pushed(self) -> None:
+        """Count an event that was pushed to its client."""
+        self._events += 1
+
     def leave(self, subscription: Subscription, place: Hold) -> None:
         """End the event subscription of a stream, and stop counting the stream for its caller."""
         subscription.leave()
@@ -210,11 +214,9 @@ class EventStreams:
     async def _stream(self, asking: ReadStreamQuery, call: HttpCall) -> StreamReply:
         request = self._request(asking, call)
         subscription, place = await self._enter(self._causer(call), request)
+        pieces = _Pieces(self, subscription, place)
         return StreamReply(
-            content_type=CONTENT_TYPE,
-            headers=HEADERS,
-            pieces=_Pieces(self, subscription, place),
-            endless=True,
+            content_type=CONTENT_TYPE, headers=HEADERS, pieces=pieces, endless=True, attach=pieces.attach
         )
 
     async def _enter(self, causer: Causer, request: _StreamRequest) -> tuple[Subscription, Hold]:
@@ -305,6 +307,18 @@ class _Pieces:
         if not entries:
             return b": beat\nid: %b\n\n" % self._subscription.token.encode()
         return entries[0].frame if len(entries) == 1 else b"".join([entry.frame for entry in entries])
+
+    def attach(self, write: WriteNow, chunked: bool) -> None:  # noqa: FBT001
+        """Push events to the client by a function of the server that writes without waiting."""
+
+        def push(entry: RingEntry) -> bool:
+            frame = entry.frame
+            is_written = write(entry.chunk if chunked else frame, len(frame))
+            if is_written:
+                self._events.pushed()
+            return is_written
+
+        self._subscription.push_by(push)
 
     async def aclose(self) -> None:
         """End the stream's event subscription; a second call has no effect."""

@@ -27,7 +27,7 @@ from .filters import EventFilter, FilterKey, keys_of
 from .ring import EventRing, RingEntry, RingPosition
 from .subscription import Subscription
 
-_AT_ONCE = 32  # listeners that are woken, or events that are added, between two checkpoints
+_AT_ONCE = 16  # listeners that are woken, or events that are added, between two checkpoints
 _NOTED_AT_ONCE = 256  # listeners that note an event
 
 

@@ -2,7 +2,10 @@
 
     behind the ring   reads pages of the store, until the ring in memory holds all remaining events
     in the ring       reads entry after entry
-    idle              has read every event; the hub wakes the subscription at the next
+    idle              has read every event; the hub pushes the next to the client, or wakes the reading task
+
+With a `push`, an event to a client that has read all others costs a write and wakes no task: of many clients
+each would wait for a pass of the event loop.
 
 A subscription has a place and no queue: a slow subscription reads from the store the events that the ring
 has dropped.
@@ -11,7 +14,8 @@ Source: ARCHITECTURE.md, "Push".
 """
 
 from collections import deque
-from typing import Any, Protocol, Self
+from collections.abc import Callable
+from typing import Any, Protocol, Self, TypeAlias
 
 import trio
 
@@ -25,6 +29,9 @@ from ...store.tables import ORDER_EVENT
 from ...store.units import row_of
 from .filters import EventFilter
 from .ring import EventRing, RingEntry, RingPosition
+
+Push: TypeAlias = Callable[[RingEntry], bool]
+"""Function that hands an event to the client without waiting; False if it cannot: nothing was handed out."""
 
 
 class SubscribedHub(Protocol):
@@ -67,6 +74,8 @@ class Subscription:
         self._place = place  # all events up to it were handed out, or are not wanted
         self._number: int | None = None  # of the next entry to read
         self._is_idle = False
+        self._push: Push | None = None
+        self._is_parked = False  # the task waits in `take`
         self._woken = trio.Event()
         self._page: deque[RingEntry] = deque()  # read from the store, not handed out yet
         self._page_end = place
@@ -82,6 +91,10 @@ class Subscription:
         """Resume token of the place in the log up to which `take` has returned all matching events."""
         return token_of(*(max(self._place, self._hub.told) if self._is_idle else self._place))
 
+    def push_by(self, push: Push) -> None:
+        """Hand further events to the client by a function, while the client's task waits in `take`."""
+        self._push = push
+
     async def take(self, count: int) -> list[RingEntry]:
         """Wait for at least one event that matches the filter, and return the next such events.
 
@@ -95,7 +108,11 @@ class Subscription:
                 return self._from_page(count)
             if self._is_idle:
                 self._woken = trio.Event()
-                await self._woken.wait()
+                self._is_parked = True
+                try:
+                    await self._woken.wait()
+                finally:
+                    self._is_parked = False
             elif self._place < self._hub.ring.floor:
                 await self._read()
             elif found := self._matching(count):
@@ -122,11 +139,29 @@ class Subscription:
         return True
 
     def wake(self) -> None:
-        """Wake the task that reads the subscription, after a matching event was added."""
+        """Push the matching event that was added to the client, or wake the task that reads."""
+        # A parked task hands nothing out, and writes nothing, before it is woken or its wait is cancelled;
+        # what runs after a cancelled wait finds the event handed out. So each event goes to the client once,
+        # by one of the two, and no two writes meet.
+        if self._is_parked and self._push is not None and self._pushed(self._push):
+            return
         self._woken.set()
+
+    def _pushed(self, push: Push) -> bool:
+        """Push the noted event; return whether all events in memory are read then."""
+        ring, number = self._hub.ring, self._number
+        if number is None or not ring.first <= number < ring.end:
+            return False
+        entry = ring.entry(number)
+        if not push(entry):
+            return False
+        self._place, self._number = entry.place, number + 1
+        self._is_idle = self._number == ring.end
+        return self._is_idle
 
     def leave(self) -> None:
         """End the subscription and remove it from the hub; repeated calls have no effect."""
+        self._push = None
         self._hub.leave(self)
 
     def _from_page(self, count: int) -> list[RingEntry]:
