@@ -136,10 +136,17 @@ class ServerProcess:
         self._errors.close()
 
     def _await_first_answer(self) -> None:
-        """Repeat the first request until its answer is not 503: a server may listen before it is ready."""
+        """Repeat the first request until the server is ready.
+
+        Before that, a server may answer 503; one that makes a socket of its own answers nothing.
+        """
         ends = time.perf_counter() + READY_S
         answer = self._first_answer()
-        while answer.startswith(b"HTTP/1.1 503") and time.perf_counter() < ends:
+        while (
+            answer.startswith((b"HTTP/1.1 503", b" (["))
+            and self._process.poll() is None
+            and time.perf_counter() < ends
+        ):
             time.sleep(_PAUSE_S)
             answer = self._first_answer()
         if not answer.startswith(b"HTTP/1.1 200") or self._shows not in answer:

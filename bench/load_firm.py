@@ -60,6 +60,8 @@ SHAPES = {
     OURS: Shape("ours: trio, one reactor task", ".venv-load", "bench.firm_server"),
     UVICORN: Shape("uvicorn + uvloop, raw ASGI", ".venv-load", "bench.peers.uvicorn_firm"),
     PROTOCOL: Shape("bare uvloop Protocol, no limits", ".venv-load", "bench.peers.protocol_firm"),
+    "granian": Shape("granian, RSGI", ".venv-load", "bench.peers.granian_firm"),
+    "granian-asgi": Shape("granian, raw ASGI", ".venv-load", "bench.peers.granian_asgi_firm"),
     "hypercorn": Shape("hypercorn, trio worker, raw ASGI", ".venv-load", "bench.peers.hypercorn_firm"),
     "fastapi": Shape("FastAPI + uvicorn + eth-account", ".venv-peers", "bench.peers.fastapi_firm"),
 }
