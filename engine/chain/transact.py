@@ -102,10 +102,10 @@ async def send_and_follow(chain: Chain, transaction: SignedTransaction, within_s
         TransactionRefused: the node refused the first attempt, so that the transaction was not sent.
         NotMined: the transaction was not mined in `within_s` seconds; it may still be mined later.
     """
-    attempts, again_at, said, head = 0, -math.inf, "", b""
+    attempts, again_at, said, top = 0, -math.inf, "", -1
     with trio.move_on_after(within_s):
         while True:
-            before, head = head, b""
+            head = b""
             try:
                 if trio.current_time() >= again_at:
                     attempts, again_at = attempts + 1, trio.current_time() + TRANSACTION_AGAIN_S
@@ -113,11 +113,14 @@ async def send_and_follow(chain: Chain, transaction: SignedTransaction, within_s
                 header, receipt = await both(chain.block, lambda: chain.receipt(transaction.tx_hash))
                 if receipt is not None:
                     return receipt
-                head = header.hash if header else b""
-                # The transaction may be in a block that is new with this answer, and that came after the
-                # other one: only a head that was known before the receipt was asked for is waited on.
-                if head != before:
-                    continue
+                if header is not None:
+                    head = header.hash
+                    # The receipt may have been read before this block, which may have the transaction: it is
+                    # read again before a wait for the next block. Once for each height: nodes behind one
+                    # address may show two heads in turn.
+                    if header.number > top:
+                        top = header.number
+                        continue
             except TransactionRefused:
                 raise
             except ChainError:

@@ -6,7 +6,6 @@ from contextlib import asynccontextmanager
 import pytest
 import trio
 
-from cambist.codecs.http1 import encode_chunk
 from cambist.engine.host.server import HttpCall, StreamReply
 from cambist.engine.host.server.routing import WriteNow
 from support.patience import PATIENCE_S, until
@@ -21,29 +20,31 @@ class Pushing:
     """A handler whose iterator waits between its pieces.
 
     Attributes:
-        write: writes at once, once the answer has begun; chunked: whether pieces have to be framed.
+        write: writes at once, once the answer has begun.
+        last: the iterator's last piece; an empty one is none.
     """
 
     def __init__(self) -> None:
         self.write: WriteNow | None = None
-        self.chunked = False
+        self.last = b"last"
         self.goes_on = trio.Event()
 
     async def handle(self, _: HttpCall) -> StreamReply:
         async def pieces() -> AsyncIterator[bytes]:
             yield b"first,"
             await self.goes_on.wait()
-            yield b"last"
+            if self.last:
+                yield self.last
 
         return StreamReply(content_type=b"text/plain", pieces=pieces(), attach=self.attach)
 
-    def attach(self, write: WriteNow, chunked: bool) -> None:
-        self.write, self.chunked = write, chunked
+    def attach(self, write: WriteNow) -> None:
+        self.write = write
 
-    def written(self, data: bytes) -> bool:
+    def written(self, piece: bytes) -> bool:
         """Whether a piece was written at once."""
         assert self.write is not None
-        return self.write(encode_chunk(data) if self.chunked else data, len(data))
+        return self.write(piece)
 
 
 async def until_there(stream: trio.SocketStream, mark: bytes, read: bytes = b"") -> bytes:
@@ -71,11 +72,10 @@ async def a_client(get: bytes = GET) -> AsyncIterator[tuple[Pushing, trio.Socket
 @pytest.mark.parametrize("version", [b"1.1", b"1.0"])
 async def test_pieces_of_both_kinds_arrive_in_order(version: bytes) -> None:
     async with a_client(GET.replace(b"HTTP/1.1", b"HTTP/" + version)) as (pushing, stream, begun):
-        assert pushing.chunked is (version == b"1.1")
         assert pushing.written(b"second,")
         assert pushing.written(b"third,")
         pushing.goes_on.set()
-        if pushing.chunked:
+        if version == b"1.1":
             (answer,) = answers(await until_there(stream, END, begun))
             body = answer.body
         else:
@@ -83,13 +83,17 @@ async def test_pieces_of_both_kinds_arrive_in_order(version: bytes) -> None:
         assert body == b"first,second,third,last"
 
 
-async def test_what_the_client_does_not_take_at_once_is_written_later_and_before_all_else() -> None:
+@pytest.mark.parametrize("last", [b"last", b""], ids=["a piece", "the end of the body"])
+async def test_what_the_client_does_not_take_at_once_is_written_before_all_else(
+    last: bytes,
+) -> None:
     async with a_client() as (pushing, stream, begun):
+        pushing.last = last
         assert pushing.written(MUCH)
         assert not pushing.written(b"lost"), "beside the rest"
         pushing.goes_on.set()
         (answer,) = answers(await until_there(stream, END, begun))
-        assert answer.body == b"first," + MUCH + b"last"
+        assert answer.body == b"first," + MUCH + last
 
 
 async def test_to_a_client_that_has_gone_nothing_is_written() -> None:

@@ -88,10 +88,10 @@ class Reply(Struct, gc=False):
     pauses: bool = False
 
 
-WriteNow: TypeAlias = Callable[[bytes, int], bool]
-"""Function (framed bytes, their size without framing) that writes a piece of a body at once, without waiting.
+WriteNow: TypeAlias = Callable[[bytes], bool]
+"""Function that writes a piece of a body without waiting; False if nothing was written.
 
-It may be called while the body's iterator waits for its next piece. It returns False if nothing was written.
+It may be called only while the body's iterator waits for its next piece.
 """
 
 
@@ -103,8 +103,8 @@ class StreamReply(Struct, kw_only=True):
             of the answer, be it complete or not.
         endless: True for a subscription, which is cut off when the server shuts down; a finite stream is sent
             to its end.
-        attach: called before the first piece, with a function that writes further pieces at once and whether
-            they have to be framed as chunks; None for pieces of the iterator alone.
+        attach: called before the first piece with a function that writes further pieces at once; None for
+            pieces of the iterator alone. Not called where the connection cannot, as with TLS.
     """
 
     status: int = 200
@@ -112,7 +112,7 @@ class StreamReply(Struct, kw_only=True):
     headers: tuple[tuple[bytes, bytes], ...] = ()
     pieces: AsyncIterator[bytes]
     endless: bool = False
-    attach: Callable[[WriteNow, bool], None] | None = None
+    attach: Callable[[WriteNow], None] | None = None
 
 
 PlainHandler: TypeAlias = Callable[[HttpCall], Reply]

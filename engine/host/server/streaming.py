@@ -1,6 +1,7 @@
 """Send the pieces of one streamed answer while watching whether the client has disconnected."""
 
 from collections.abc import AsyncIterator, Awaitable, Callable
+from functools import partial
 
 import structlog
 import trio
@@ -43,10 +44,7 @@ class Pump:
         self.complete = False
         self.received = b""
         self.failure: Exception | None = None
-        self._nursery: trio.Nursery | None = None
-        self._rest: trio.Event | None = (
-            None  # set once the rest of a piece is written, which `write_now` began
-        )
+        self._rest: trio.Event | None = None  # set once the rest of a piece of `_write_now` is written
 
     async def run(self, reply: StreamReply, *, chunked: bool, request_id: str) -> None:
         """Send the answer's pieces until all are sent or the client disconnects.
@@ -58,28 +56,30 @@ class Pump:
             request_id: id of the answered request, for the log.
         """
         with self.scope:
-            async with trio.open_nursery() as self._nursery:
-                self._nursery.start_soon(self._watch)
+            async with trio.open_nursery() as nursery:
+                nursery.start_soon(self._watch)
                 if reply.attach is not None and isinstance(self._stream, LeanStream):
-                    reply.attach(self.write_now, chunked)
+                    reply.attach(partial(self._write_now, nursery, self._stream, chunked=chunked))
                 await self._feed(reply.pieces, chunked=chunked, request_id=request_id)
                 self.scope.cancel()
 
-    def write_now(self, data: bytes, size: int) -> bool:
-        """Write a piece without waiting, while the iterator waits for its next piece. See `WriteNow`.
+    def _write_now(self, nursery: trio.Nursery, stream: LeanStream, piece: bytes, *, chunked: bool) -> bool:
+        """Write a piece without waiting. See `WriteNow`.
 
         The rest of a piece that the client does not take whole is written by a task, within the time limit.
         """
-        assert isinstance(self._stream, LeanStream)  # noqa: S101 - see `run`
-        if self._rest is not None or self._nursery is None or self.scope.cancel_called:
+        # The iterator waits for its next piece, so that `_feed` does not write now; what it writes later
+        # waits for the rest (`_write`). So no two writes meet, and pieces keep their order.
+        if self._rest is not None or self.scope.cancel_called:
             return False
-        written = self._stream.send_now(data)
+        data = encode_chunk(piece) if chunked else piece
+        written = stream.send_now(data)
         if not written:  # the client takes nothing now, or has gone: the iterator's next piece finds out
             return False
-        self.sent += size
+        self.sent += len(piece)
         if written < len(data):
             self._rest = trio.Event()
-            self._nursery.start_soon(self._write_rest, data[written:], self._rest)
+            nursery.start_soon(self._write_rest, data[written:], self._rest)
         return True
 
     async def _write_rest(self, rest: bytes, done: trio.Event) -> None:
@@ -91,20 +91,24 @@ class Pump:
         self._rest = None
         done.set()
 
+    async def _write(self, data: bytes) -> None:
+        """Write bytes after all that was written before, within the time limit."""
+        if self._rest is not None:
+            await self._rest.wait()
+        await self._send(data)
+
     async def _feed(self, pieces: AsyncIterator[bytes], *, chunked: bool, request_id: str) -> None:
         try:
             async for piece in pieces:
                 try:
-                    if self._rest is not None:
-                        await self._rest.wait()
-                    await self._send(encode_chunk(piece) if chunked else piece)
+                    await self._write(encode_chunk(piece) if chunked else piece)
                 except Exception as error:  # noqa: BLE001 - judged by the caller of `run`
                     self.failure = error
                     return
                 self.sent += len(piece)
                 await trio.lowlevel.checkpoint()
             if chunked:
-                await self._send(LAST_CHUNK)
+                await self._write(LAST_CHUNK)
             self.complete = True
         except Exception as error:  # noqa: BLE001 - the head is out: it can only be logged
             self.failure = error

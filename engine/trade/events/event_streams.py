@@ -308,12 +308,11 @@ class _Pieces:
             return b": beat\nid: %b\n\n" % self._subscription.token.encode()
         return entries[0].frame if len(entries) == 1 else b"".join([entry.frame for entry in entries])
 
-    def attach(self, write: WriteNow, chunked: bool) -> None:  # noqa: FBT001
+    def attach(self, write: WriteNow) -> None:
         """Push events to the client by a function of the server that writes without waiting."""
 
         def push(entry: RingEntry) -> bool:
-            frame = entry.frame
-            is_written = write(entry.chunk if chunked else frame, len(frame))
+            is_written = write(entry.frame)
             if is_written:
                 self._events.pushed()
             return is_written

@@ -7,7 +7,6 @@ Every event of the log whose place is above `floor` and not above `newest` is in
 
 from bisect import bisect_right
 
-from ....codecs.http1 import encode_chunk
 from ...store.follower import token_of
 from ...store.rows import OrderEvent
 from .message import encode_event, sent_event, takers_of
@@ -18,13 +17,13 @@ RingPosition = tuple[int, int]  # place in the log: (transaction, number), as `t
 class RingEntry:
     """An order event and its place in the log; it is encoded once for all subscriptions."""
 
-    __slots__ = ("_chunk", "_frame", "_message", "_takers", "_token", "event", "place")
+    __slots__ = ("_frame", "_message", "_takers", "_token", "event", "place")
 
     def __init__(self, place: RingPosition, event: OrderEvent) -> None:
         self.place = place
         self.event = event
         self._token = ""
-        self._message = self._frame = self._chunk = b""
+        self._message = self._frame = b""
         self._takers: tuple[bytes, ...] | None = None
 
     @property
@@ -47,13 +46,6 @@ class RingEntry:
         if not self._frame:
             self._frame = sent_event(b"order", self.token, self.message)
         return self._frame
-
-    @property
-    def chunk(self) -> bytes:
-        """The frame as a chunk of an HTTP/1.1 body."""
-        if not self._chunk:
-            self._chunk = encode_chunk(self.frame)
-        return self._chunk
 
     @property
     def takers(self) -> tuple[bytes, ...]:

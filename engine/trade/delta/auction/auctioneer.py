@@ -477,7 +477,8 @@ class Auctioneer:
         learns whether the slices are due.
         """
         if not any(is_scheduled(order.order) for order in this.orders.values()):
-            # No block before an order's last fill: the indexer has read that block by this same chain.
+            # Not before an order's last fill that this engine's indexer has read, by this same chain. Bids
+            # on an order whose fill another engine has just read fail here, and the next round has it.
             return Upcoming(await self._served.chain.recent_block(RECENT_BLOCK_S), None)
         return await self._queue.slices.look()
 

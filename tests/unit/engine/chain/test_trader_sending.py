@@ -1,6 +1,8 @@
 """A transaction is followed as long as the bound allows, even if nodes fail meanwhile."""
 
-from collections.abc import Callable
+import itertools
+import math
+from collections.abc import Callable, Iterable
 from typing import Any
 
 import pytest
@@ -8,10 +10,10 @@ import trio
 import trio.testing
 
 from cambist.config.errors import ChainError, NodeUnavailable, NotMined, RefusalKind, TransactionRefused
-from cambist.config.timeouts import TRANSACTION_AGAIN_S, TRANSACTION_FOLLOW_S
+from cambist.config.timeouts import TRANSACTION_AGAIN_S, TRANSACTION_FOLLOW_S, TRANSACTION_LOOK_S
 from cambist.crypto.custody.transaction_policy import PolicedRelayKey, TransactionPolicy
 from cambist.crypto.secp256k1 import SigningKey
-from cambist.engine.chain.port import EthCall, Receipt
+from cambist.engine.chain.port import EthCall, Header, Receipt
 from cambist.engine.chain.transact import (
     StepFailedError,
     gas_needed,
@@ -80,6 +82,54 @@ async def test_what_is_mined_is_answered_at_once(
     assert receipt.succeeded
     assert trio.current_time() == began
     assert await chain.balance(TO) == 5
+
+
+class Between:
+    """A chain whose node answers about a transaction and about its latest block at two moments.
+
+    Attributes:
+        heights: of the latest block at each look; the last stays. From `mined` looks on it has the receipt.
+        looks: number of questions about the receipt.
+    """
+
+    def __init__(self, chain: EmbeddedChain, heights: Iterable[int], mined: float) -> None:
+        self._chain = chain
+        self._heights = iter(heights)
+        self._mined = mined
+        self.looks = 0
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._chain, name)
+
+    async def block(self) -> Header:
+        await trio.lowlevel.checkpoint()
+        number = next(self._heights)
+        return Header(number, bytes([number]) * 32, bytes(32), 0, 0)
+
+    async def receipt(self, tx_hash: bytes) -> Receipt | None:
+        self.looks += 1
+        return await self._chain.receipt(tx_hash) if self.looks >= self._mined else None
+
+    async def wait_head(self, known: bytes) -> None:
+        await trio.sleep_forever()
+
+
+async def test_what_is_mined_between_the_answers_of_a_look_is_found_without_a_wait(
+    chain: EmbeddedChain, autojump_clock: trio.testing.MockClock
+) -> None:
+    between = Between(chain, [6, 6], 2)
+    began = trio.current_time()
+    assert (await follow(between)).succeeded
+    assert trio.current_time() == began
+
+
+async def test_nodes_that_show_two_heads_in_turn_are_not_asked_without_a_pause(
+    chain: EmbeddedChain, autojump_clock: trio.testing.MockClock
+) -> None:
+    between = Between(chain, itertools.cycle([5, 6]), math.inf)
+    with pytest.raises(NotMined):
+        await follow(between)
+    assert between.looks <= TRANSACTION_FOLLOW_S / TRANSACTION_LOOK_S + 3
 
 
 async def test_what_is_mined_late_is_waited_for(
