@@ -7,7 +7,6 @@ from enum import Enum
 from msgspec import Struct
 
 from ....config.errors import ChainError
-from ....config.timeouts import RECENT_BLOCK_S
 from ....crypto.addresses import to_checksum
 from ...chain.holdings import HoldingQuestion, holdings
 from ...chain.port import Chain
@@ -83,9 +82,8 @@ async def held(chain: Chain, token: TradedToken, owner: bytes, spender: bytes) -
     """
     if token.is_native:
         return Held(token, owner, spender, await chain.balance(owner), 0)
-    # At a block with all that the account itself has just sent: `Chain.recent_block`.
-    recent = await chain.recent_block(RECENT_BLOCK_S)
-    (holding,) = (await holdings(chain, [HoldingQuestion(token.address, owner, spender)], recent)).found
+    # At the latest block: an approval that was given a moment ago is not given, and paid for, once more.
+    (holding,) = (await holdings(chain, [HoldingQuestion(token.address, owner, spender)])).found
     if holding is None:
         raise ChainError(f"{to_checksum(token.address)} has no balanceOf: it is no token")
     return Held(token, owner, spender, holding.balance, holding.allowance)

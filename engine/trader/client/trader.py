@@ -109,8 +109,9 @@ class Trader(Struct, frozen=True, kw_only=True):
             return b""
         self.tell("signing a permit")
         token, spender = missing.token, missing.spender
-        # The account's own last transaction is in it: `Chain.recent_block`.
-        at = (await self.chain.recent_block(RECENT_BLOCK_S)).hash
+        # The latest block, and one for all questions: a permit that was used a moment ago has its number used.
+        header = await self.chain.block()
+        at = None if header is None else header.hash
         questions = permit_questions(token, self.key.address)
         told = dict(zip(questions, await self.chain.call_many([*questions.values()], at), strict=True))
         bases = permit_bases(told, self.chain.chain_id, token)

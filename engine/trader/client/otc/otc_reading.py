@@ -9,7 +9,6 @@ from .....codecs.contracts.abi import WORD_BYTES, uint_word
 from .....codecs.contracts.calldata import allowance, balance_of, remaining, remaining_balances
 from .....config import limits
 from .....config.errors import ChainError, InvalidSignature
-from .....config.timeouts import RECENT_BLOCK_S
 from .....crypto.addresses import to_checksum
 from .....crypto.eip1271 import is_magic_answer, is_valid_signature_calldata
 from .....crypto.signatures import signer
@@ -33,13 +32,13 @@ async def latest(chain: Chain) -> Header:
 
 
 async def standing_of(chain: Chain, contract: SigningContract, signed: SignedOtc) -> OtcOnChain:
-    """State of an OTC order at a recent block: the unfilled amount, and the maker's balance and allowance
+    """State of an OTC order at the latest block: the unfilled amount, and the maker's balance and allowance
     of the sold token.
 
     Raises:
         ChainError: the contract or the token does not return these numbers.
     """
-    header = await chain.recent_block(RECENT_BLOCK_S)
+    header = await latest(chain)
     order = signed.order
     kept, has, allows = await chain.call_many(
         [
