@@ -109,7 +109,7 @@ class Trader(Struct, frozen=True, kw_only=True):
             return b""
         self.tell("signing a permit")
         token, spender = missing.token, missing.spender
-        # The latest block, and one for all questions: a permit that was used a moment ago has its number used.
+        # The latest block, one for all questions: a permit that was used a moment ago has used its number.
         header = await self.chain.block()
         at = None if header is None else header.hash
         questions = permit_questions(token, self.key.address)
