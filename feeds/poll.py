@@ -14,7 +14,6 @@ from collections.abc import Callable, Generator
 from random import Random
 from typing import Literal
 
-import httpx
 import structlog
 import trio
 from msgspec import Struct
@@ -23,10 +22,10 @@ from ..codecs.messages.maker_messages import decode_blacklist, decode_pairs, dec
 from ..config.error_text import excerpt
 from ..config.errors import InvalidInput, MakerError
 from ..config.timeouts import FEED_REQUEST_S, FEED_REST_AFTER, FEED_REST_S
-from ..crypto.hmac_auth import RequestSigner
 from .maker_cache import MakerCache
 from .remarks import Remarks
 from .slices import Slices
+from .transport.signed_client import SignedClient
 
 Resource = Literal["tokens", "pairs", "prices", "blacklist"]
 
@@ -56,20 +55,16 @@ class Poll:
 
     Args:
         resource: `tokens`, `pairs`, `prices` or `blacklist`.
-        url: base URL of the maker's endpoints, with any path prefix.
         every_s: seconds between two polls.
-        signer: signs the requests; None sends them unsigned.
-        http: client on a `DialTransport`, which limits the size of the answers.
+        client: client for the maker's endpoints, open while the poll follows.
     """
 
     def __init__(
         self,
         resource: Resource,
-        url: str,
         every_s: float,
         *,
-        signer: RequestSigner | None,
-        http: httpx.AsyncClient,
+        client: SignedClient,
         cache: MakerCache,
         slices: Slices,
         remarks: Remarks,
@@ -78,10 +73,8 @@ class Poll:
         random: Random,
     ) -> None:
         self.resource = resource
-        self._url = httpx.URL(f"{url.rstrip('/')}/{resource}")
         self._every_s = every_s
-        self._signer = signer
-        self._http = http
+        self._client = client
         self._cache = cache
         self._slices = slices
         self._remarks = remarks
@@ -109,7 +102,7 @@ class Poll:
     async def _poll(self) -> None:
         """Request the resource once and apply the answer; raise MakerError or InvalidInput on failure."""
         asked_ms = self._wall_ms()
-        raw = await self._ask(asked_ms)
+        raw = await self._ask()
         # `_apply` is a generator, which starts only once `work` holds its lock. The cache then compares
         # `asked_ms` with the socket's first message, so that a message applied meanwhile prevails.
         await self._slices.work(self._apply(raw, asked_ms))
@@ -121,17 +114,11 @@ class Poll:
         if self.resource == "prices":
             self._cache.release("prices")
 
-    async def _ask(self, asked_ms: int) -> bytes:
-        headers = {}
-        if self._signer is not None:
-            headers = self._signer.headers(asked_ms, "GET", self._url.raw_path.decode())
-        try:
-            answer = await self._http.get(self._url, headers=headers, timeout=FEED_REQUEST_S)
-        except httpx.HTTPError as error:
-            raise MakerError(f"{type(error).__name__}: {error}") from None
-        if not answer.is_success:
-            raise MakerError(f"answered {answer.status_code}: {excerpt(answer.content)}")
-        return answer.content
+    async def _ask(self) -> bytes:
+        answer = await self._client.get(f"/{self.resource}", FEED_REQUEST_S)
+        if not 200 <= answer.status < 300:
+            raise MakerError(f"answered {answer.status}: {excerpt(answer.body)}")
+        return answer.body
 
     def _apply(self, raw: bytes, asked_ms: int) -> Generator[None, None, None]:
         """Decode and apply an answer, yielding after each entry; raise InvalidInput for a malformed body."""

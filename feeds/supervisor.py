@@ -26,7 +26,6 @@ from itertools import islice
 from random import Random
 from ssl import SSLContext
 
-import httpx
 import structlog
 import trio
 from msgspec import Struct
@@ -44,6 +43,7 @@ from .slices import Slices
 from .standing import CacheStatistics
 from .stream import Stream, StreamStatistics
 from .ticks import tick
+from .transport.signed_client import SignedClient
 from .transport.streams import Dial, dial
 
 _log = structlog.get_logger("cambist.feeds")
@@ -78,14 +78,14 @@ class MakerFeed:
     Args:
         maker: name of the maker.
         settings: URLs and polling intervals of the maker on the chain.
-        signer: signs requests and the handshake; None sends them unsigned.
+        signer: signs the WebSocket's handshake; None sends it unsigned.
         index: the chain's index of live books.
         decimals: address of each token that the operator lists -> its decimals.
         blacklist_ms: milliseconds from an address's last blacklisting to its expiry.
-        http: client on a `DialTransport` for answers of up to MAKER_JSON_BYTES_MAX; open while the feed runs.
         tls: context for wss.
         wall_ms: clock in Unix milliseconds.
         random: source of the jitter.
+        client: client of the polls, for the maker's endpoints; `run` opens it.
         dial: function that opens the WebSocket's connection.
 
     Attributes:
@@ -102,7 +102,7 @@ class MakerFeed:
         index: PairIndex,
         decimals: Mapping[bytes, int],
         blacklist_ms: int,
-        http: httpx.AsyncClient,
+        client: SignedClient,
         tls: SSLContext,
         wall_ms: Callable[[], int],
         random: Random,
@@ -117,6 +117,7 @@ class MakerFeed:
             stale_ms=round(settings.stale_s * 1_000),
             blacklist=MakerBlacklist(blacklist_ms),
         )
+        self._client = client
         self._wall_ms = wall_ms
         self._random = random
         self._log = _log.bind(maker=maker, chain=chain_id)
@@ -146,10 +147,8 @@ class MakerFeed:
         self._polls = {
             resource: Poll(
                 resource,
-                settings.url,
                 seconds,
-                signer=signer,
-                http=http,
+                client=client,
                 cache=self.cache,
                 slices=slices,
                 remarks=self._remarks,
@@ -181,7 +180,7 @@ class MakerFeed:
         if self._stream is not None:
             tasks["stream"] = self._stream.follow
         try:
-            async with trio.open_nursery() as nursery:
+            async with self._client, trio.open_nursery() as nursery:
                 for name, follow in tasks.items():
                     nursery.start_soon(self._keep, name, follow)
         finally:

@@ -38,6 +38,8 @@ from .lean_stream import LeanStream, has_input
 from .streams import Dial, dial
 
 _READ_BYTES = 65_536
+PLAIN = (b"accept-encoding", b"identity")
+"""Header field of a request whose answer may not be compressed."""
 _IDEMPOTENT = frozenset((b"GET", b"HEAD", b"OPTIONS", b"PUT", b"DELETE"))
 
 
@@ -450,3 +452,11 @@ class HttpClient:
     def _late(self, call: _Call) -> HttpFailure:
         text = f"timed out after {call.deadline_s * 1_000:.0f} ms: {call.stage.value}"
         return self._fault(call, text, is_late=True)
+
+
+def unsolicited_coding(answer: Response) -> str:
+    """Content coding of an answer to a request that asked for none (`PLAIN`); empty for none."""
+    for name, value in answer.headers:
+        if name == b"content-encoding" and value.lower() != b"identity":
+            return value.decode("latin-1")
+    return ""

@@ -1,6 +1,6 @@
-"""httpx on top of our HTTP client, for rare requests (polling, webhooks).
+"""httpx on top of our HTTP client, for rare requests (webhooks, bridges' fees).
 
-JSON-RPC uses `exchange` without httpx.
+JSON-RPC uses `exchange` without httpx; polls of makers use `SignedClient`.
 
 httpx contributes its interface, redirects and JSON; our client handles the wire: one dial, one framing, one
 set of bounds. Making httpx's objects takes as long as the request itself; `exchange` makes none. httpx's own
@@ -30,12 +30,11 @@ import trio
 
 from ...codecs.http1 import Http1Limits, Response
 from ...config.timeouts import HTTP_REQUEST_S
-from .http_client import HttpClient, HttpFailure, RequestStage
+from .http_client import PLAIN, HttpClient, HttpFailure, RequestStage, unsolicited_coding
 from .streams import Dial, dial
 
 Origin: TypeAlias = tuple[str, str, int]  # scheme, host, port
 
-_PLAIN = (b"accept-encoding", b"identity")
 _OURS = frozenset((b"accept-encoding", b"connection", b"content-length", b"host", b"transfer-encoding"))
 _PORTS = {"http": 80, "https": 443}
 _LATE: dict[RequestStage, type[httpx.TransportError]] = {
@@ -153,7 +152,7 @@ class DialTransport(httpx.AsyncBaseTransport):
                 await self._open(origin)
         client = self._clients[origin][0]  # no checkpoint between here and its use: it may be evicted
         try:
-            answer = await client.request(method, target, (*headers, _PLAIN), body, deadline_s=deadline_s)
+            answer = await client.request(method, target, (*headers, PLAIN), body, deadline_s=deadline_s)
         except HttpFailure as failure:
             kind = (_LATE if failure.is_late else _FAILED).get(failure.stage)
             other = httpx.ReadTimeout if failure.is_late else httpx.RemoteProtocolError
@@ -161,11 +160,8 @@ class DialTransport(httpx.AsyncBaseTransport):
         except ValueError as error:
             # Callers expect httpx's errors alone, and a URL may come from another party (webhooks).
             raise httpx.LocalProtocolError(str(error)) from error
-        if self._needs_body:
-            for name, value in answer.headers:
-                if name == b"content-encoding" and value.lower() != b"identity":
-                    coding = value.decode("latin-1")
-                    raise httpx.RemoteProtocolError(f"an unsolicited content-encoding: {coding!r}")
+        if self._needs_body and (coding := unsolicited_coding(answer)):
+            raise httpx.RemoteProtocolError(f"an unsolicited content-encoding: {coding!r}")
         return answer
 
     async def _open(self, origin: Origin) -> None:

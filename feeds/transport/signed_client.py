@@ -1,4 +1,4 @@
-"""Post JSON to a maker or an agent, with signed requests (spec 3.10), on pooled connections.
+"""Signed requests (spec 3.10) to a maker or an agent, JSON, on pooled connections.
 
 A request is sent once more if its connection was a reused one and broke before a byte of the answer; no
 request is repeated after an answer.
@@ -12,7 +12,14 @@ from urllib.parse import urlsplit
 
 from ...codecs.http1 import Http1Limits, Response
 from ...crypto.hmac_auth import RequestSigner
-from .http_client import HttpClient, HttpClientStatistics
+from .http_client import (
+    PLAIN,
+    HttpClient,
+    HttpClientStatistics,
+    HttpFailure,
+    RequestStage,
+    unsolicited_coding,
+)
 from .streams import Dial, client_tls, dial
 
 _PORTS = {"http": 80, "https": 443}
@@ -84,8 +91,12 @@ class SignedClient:
         return await self._send("POST", endpoint, body, [_JSON], deadline_s)
 
     async def get(self, endpoint: str, deadline_s: float) -> Response:
-        """Request a resource with GET; arguments and errors are those of `post`."""
-        return await self._send("GET", endpoint, b"", [], deadline_s)
+        """Request a resource with GET; a compressed answer is refused. Arguments and errors as for `post`."""
+        answer = await self._send("GET", endpoint, b"", [PLAIN], deadline_s)
+        if coding := unsolicited_coding(answer):
+            text = f"an unsolicited content-encoding: {coding!r}"
+            raise HttpFailure(text, RequestStage.READ, is_late=False, refused=text)
+        return answer
 
     async def _send(
         self, method: str, endpoint: str, body: bytes, headers: list[tuple[bytes, bytes]], deadline_s: float

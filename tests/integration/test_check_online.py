@@ -8,7 +8,7 @@ from cambist.crypto.hmac_auth import RequestSigner
 from cambist.engine.cli.offline import role_online
 from cambist.engine.cli.offline.role_online import RoleFact, maker_answers
 from cambist.feeds import slices
-from support.makers.maker_feeds import a_feed, http_client
+from support.makers.maker_feeds import a_feed
 from support.makers.maker_role import (
     CHAIN_ID,
     GRID,
@@ -44,8 +44,8 @@ async def test_pairs_are_counted_when_a_makers_answers_are_read_whole(
     monkeypatch.setattr(slices, "SLICE_S", 0.0)  # other tasks run after each entry,
     monkeypatch.setattr(role_online, "_LOOK_S", 0.0)  # and the check looks each time
     write_prices(tmp_path, **{f"{name}/USDC": GRID for name in NAMES})
-    async with running_maker(tmp_path, settings_of(MORE)) as (_, venue), http_client() as http:
+    async with running_maker(tmp_path, settings_of(MORE)) as (_, venue):
         signer = RequestSigner("venue", "key-1", SECRET.encode())
-        feed = a_feed(http, f"http://127.0.0.1:{venue.port}{PREFIX}", signer=signer, decimals=LISTED)
+        feed = a_feed(f"http://127.0.0.1:{venue.port}{PREFIX}", signer=signer, decimals=LISTED)
         facts = await maker_answers({"alpha": feed}, "venue.makers", CHAIN_ID)
     assert facts == [RoleFact(f"venue.makers.alpha.chains.{CHAIN_ID}", "quotes 20 pairs")]

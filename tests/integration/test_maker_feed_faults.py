@@ -1,5 +1,6 @@
 """Makers that misbehave on real sockets: the makers lose their own books, and other makers lose no book."""
 
+import gzip
 from collections.abc import AsyncGenerator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from functools import partial
@@ -10,13 +11,14 @@ import msgspec
 import pytest
 import trio
 
+from cambist.codecs.http1 import Request
 from cambist.config.limits import MAKER_JSON_BYTES_MAX
 from cambist.engine.host.process.clock import WallClock
 from cambist.feeds.books.fill import quote_received
 from cambist.feeds.books.pair_index import PairIndex
 from cambist.feeds.supervisor import MakerFeed
 from support.call_counts import Calls, counted_calls
-from support.makers.maker_feeds import a_feed, grid, http_client, live_of, pair, running, token
+from support.makers.maker_feeds import a_feed, grid, live_of, pair, running, token
 from support.makers.maker_role import PREFIX, USDC, WETH, running_maker, settings_of, write_prices
 from support.makers.memory_maker import MemoryMaker
 from support.patience import until
@@ -73,11 +75,9 @@ async def a_market(
     async with (
         running_maker(folder, settings_of("", folder, auth="optional")) as (_, venue),
         scripted_server(*scripts) as port,
-        http_client() as http,
     ):
         good_url = f"127.0.0.1:{venue.port}{PREFIX}"
         good = a_feed(
-            http,
             f"http://{good_url}",
             index=index,
             maker="good",
@@ -90,7 +90,6 @@ async def a_market(
             dict.fromkeys(("tokens_every_s", "pairs_every_s", "blacklist_every_s"), 3_600) if socket else {}
         )
         bad = a_feed(
-            http,
             f"http://{bad_url}",
             index=index,
             maker="bad",
@@ -243,6 +242,23 @@ async def test_poll_of_a_hundred_megabytes_is_refused(tmp_path: Path) -> None:
         await market.follows_the_good_maker()
 
 
+async def test_poll_with_a_compressed_answer_is_refused(tmp_path: Path) -> None:
+    """Whatever was asked for: some proxies compress all that passes them."""
+    packed = gzip.compress(msgspec.json.encode({"prices": CONTENTS["prices"]}))
+    head = b"HTTP/1.1 200 OK\r\ncontent-encoding: gzip\r\nconnection: close\r\ncontent-length: %d\r\n\r\n"
+    asked: list[Request] = []
+
+    async def compressed(caller: Caller) -> None:
+        asked.append(await caller.request())
+        await caller.stream.send_all(head % len(packed) + packed)
+
+    async with a_market(tmp_path, compressed, socket=False) as market:
+        await until(lambda: market.bad.statistics().polls["prices"].failures > 0)
+        assert market.bad.statistics().polls["prices"].said == "an unsolicited content-encoding: 'gzip'"
+        assert all((b"accept-encoding", b"identity") in request.headers for request in asked)
+        await market.follows_the_good_maker()
+
+
 async def test_endpoints_that_answer_nonsense_are_failures(tmp_path: Path) -> None:
     async with a_market(tmp_path, keep_answering, socket=False) as market:
         await until(lambda: all(poll.failures for poll in market.bad.statistics().polls.values()))
@@ -301,14 +317,14 @@ def snapshot(tokens: int, pairs: int, bid: int) -> dict[str, Any]:
 async def test_snapshots_of_five_hundred_pairs_are_applied_in_slices(over: str) -> None:
     listed = {(at + 1).to_bytes(20, "big"): 18 for at in range(33)}
     index = PairIndex()
-    async with http_client() as http, trio.open_nursery() as nursery:
+    async with trio.open_nursery() as nursery:
         maker = MemoryMaker(nursery)
         (listener,) = await trio.open_tcp_listeners(0, host="127.0.0.1")
         nursery.start_soon(trio.serve_listeners, maker.serve, [listener])
         address = f"127.0.0.1:{listener.socket.getsockname()[1]}"
         maker.contents = snapshot(33, 500, 1_000)
         ws_url = f"ws://{address}/ws" if over == "socket" else ""
-        feed = a_feed(http, f"http://{address}/1", index=index, decimals=listed, ws_url=ws_url)
+        feed = a_feed(f"http://{address}/1", index=index, decimals=listed, ws_url=ws_url)
         async with running(feed):
             await until(lambda: len(live_of(index)) == 500)
             with counted_calls() as calls:

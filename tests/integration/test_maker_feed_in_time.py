@@ -28,7 +28,6 @@ from support.makers.maker_feeds import (
     WETH,
     a_feed,
     grid,
-    http_client,
     live_of,
     pair,
     running,
@@ -85,11 +84,10 @@ async def a_venue(*pair_ids: str, **more: Any) -> AsyncGenerator[Venue]:
     """A venue whose feed polls as often as settings have it by default."""
     async with trio.open_nursery() as nursery:
         maker, index = MemoryMaker(nursery, *(pair_ids or (PAIR, OTHER))), PairIndex()
-        async with http_client(maker.dial) as http:
-            arguments: dict[str, Any] = EVERY | {"wall_ms": wall_ms, "dial": maker.dial} | more
-            feed = a_feed(http, BASE_URL, index=index, **arguments)
-            async with running(feed):
-                yield Venue(maker, feed, index)
+        own: dict[str, Any] = {"wall_ms": wall_ms, "dial": maker.dial, "poll_dial": maker.dial}
+        feed = a_feed(BASE_URL, index=index, **(EVERY | own | more))
+        async with running(feed):
+            yield Venue(maker, feed, index)
         nursery.cancel_scope.cancel()
 
 
@@ -138,7 +136,7 @@ async def test_prices_that_hang_disable_the_maker_when_their_time_is_over(clock:
         await venue.until(lambda: venue.live() == {BOOK, OTHER_BOOK})
         venue.maker.hangs.add("prices")
         await venue.until(lambda: venue.live() == set(), OWN_S["FEED_REQUEST_S"] + 2)
-        assert "Timeout" in venue.feed.statistics().polls["prices"].said
+        assert "timed out" in venue.feed.statistics().polls["prices"].said
 
 
 @pytest.mark.parametrize("resource", ["tokens", "pairs", "blacklist"])

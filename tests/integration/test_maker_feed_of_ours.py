@@ -7,7 +7,7 @@ import pytest
 from cambist.crypto.hmac_auth import RequestSigner
 from cambist.feeds.books.fill import quote_received
 from cambist.feeds.books.pair_index import PairIndex
-from support.makers.maker_feeds import a_feed, http_client, live_of, running
+from support.makers.maker_feeds import a_feed, live_of, running
 from support.makers.maker_role import PREFIX, SECRET, USDC, WETH, running_maker, write_prices
 from support.patience import until
 
@@ -21,11 +21,11 @@ def a_signer() -> RequestSigner:
 
 @pytest.mark.parametrize("over", ["polls", "socket"])
 async def test_books_follow_our_maker_and_its_prices(tmp_path: Path, over: str) -> None:
-    async with running_maker(tmp_path) as (_, venue), http_client() as http:
+    async with running_maker(tmp_path) as (_, venue):
         index = PairIndex()
         url = f"http://127.0.0.1:{venue.port}{PREFIX}"
         ws_url = f"ws://127.0.0.1:{venue.port}{PREFIX}/ws" if over == "socket" else ""
-        feed = a_feed(http, url, index=index, signer=a_signer(), decimals=LISTED, ws_url=ws_url)
+        feed = a_feed(url, index=index, signer=a_signer(), decimals=LISTED, ws_url=ws_url)
         async with running(feed):
             await until(lambda: live_of(index) == {(BASE, QUOTE)})
             (live,) = index.books()

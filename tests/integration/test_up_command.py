@@ -336,7 +336,7 @@ def test_a_strategy_of_ten_lines_wins_auctions_from_a_written_settings_file(tmp_
             assert up.end() == 0
         code, said = checked(up, "venue")
         assert (code, "chains.31337.node.urls[0]: not reached" in said) == (1, True), said
-        assert "venue.makers.alpha.chains.31337 prices: ConnectError" in said
+        assert re.search(r"venue\.makers\.alpha\.chains\.31337 prices: \S+: no connection: ", said), said
 
 
 def test_a_maker_of_under_forty_lines_sells_to_traders(tmp_path: Path) -> None:

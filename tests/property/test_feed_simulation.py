@@ -28,7 +28,6 @@ from support.makers.maker_feeds import (
     LISTED,
     STALE_MS,
     a_feed,
-    http_client,
     pair,
     running,
     tokens,
@@ -290,30 +289,29 @@ async def test_the_life_of_a_wilful_maker(
     looks = routed = 0
     async with trio.open_nursery() as nursery:
         maker = WilfulMaker(nursery, random, reading)
-        async with http_client(maker.dial) as http:
-            feed = a_feed(
-                http,
-                BASE_URL,
-                index=index,
-                ws_url=SOCKET_URL if has_socket else "",
-                dial=maker.dial_socket,
-                wall_ms=wall_ms,
-                tokens_every_s=7,
-                pairs_every_s=4,
-                prices_every_s=1,
-                blacklist_every_s=20,
-            )
+        feed = a_feed(
+            BASE_URL,
+            index=index,
+            ws_url=SOCKET_URL if has_socket else "",
+            dial=maker.dial_socket,
+            poll_dial=maker.dial,
+            wall_ms=wall_ms,
+            tokens_every_s=7,
+            pairs_every_s=4,
+            prices_every_s=1,
+            blacklist_every_s=20,
+        )
 
-            def entries() -> int:
-                return sum(feed.statistics().cache.pairs.values())
+        def entries() -> int:
+            return sum(feed.statistics().cache.pairs.values())
 
-            async with running(feed):
-                nursery.start_soon(maker.live_on)
-                while trio.current_time() < SPAN_S:
-                    await trio.sleep(random.expovariate(2.0))
-                    routed += await look(index, reading, entries)
-                    looks += 1
-                statistics = feed.statistics()
+        async with running(feed):
+            nursery.start_soon(maker.live_on)
+            while trio.current_time() < SPAN_S:
+                await trio.sleep(random.expovariate(2.0))
+                routed += await look(index, reading, entries)
+                looks += 1
+            statistics = feed.statistics()
         nursery.cancel_scope.cancel()
     assert not statistics.restarts
     assert looks / 10 < routed < looks, "a life without books, or without trouble, shows nothing"

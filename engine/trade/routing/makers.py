@@ -12,7 +12,6 @@ from pathlib import Path
 from random import Random
 from ssl import SSLContext
 
-import httpx
 import trio
 from msgspec import Struct
 
@@ -29,7 +28,6 @@ from ....feeds.firm.firm_client import FirmClient
 from ....feeds.firm.maker_health import MakerHealth
 from ....feeds.maker_cache import EXCLUDED
 from ....feeds.supervisor import MakerFeed
-from ....feeds.transport.httpx_transport import DialTransport
 from ....feeds.transport.signed_client import SignedClient
 from ...chain.artifacts import known_errors
 from ...chain.nodes.rpc import RpcChain
@@ -166,9 +164,14 @@ async def open_makers(
     makers: dict[str, FirmMaker] = {}
     for name, settings in served.makers.items():
         signer = request_signer(f"{opening.field}.{name}.credentials", opening.makers[name].credentials)
-        transport = DialTransport(tls=opening.tls, connections_max=_CONNECTIONS_MAX, limits=_ANSWER_LIMITS)
-        # Each client belongs to `owned` once it is open: a wrong secret of a later maker closes them all.
-        http = await owned.enter_async_context(httpx.AsyncClient(transport=transport))
+        polls = SignedClient(
+            settings.url,
+            signer=signer,
+            wall_ms=opening.wall_ms,
+            connections_max=_CONNECTIONS_MAX,
+            limits=_ANSWER_LIMITS,
+            tls=opening.tls,
+        )
         feed = feeds[name] = MakerFeed(
             name,
             served.chain_id,
@@ -177,7 +180,7 @@ async def open_makers(
             index=index,
             decimals=served.decimals,
             blacklist_ms=round(opening.blacklist_s * 1_000),
-            http=http,
+            client=polls,
             tls=opening.tls,
             wall_ms=opening.wall_ms,
             random=opening.random,
@@ -190,6 +193,7 @@ async def open_makers(
             wall_ms=opening.wall_ms,
             tls=opening.tls,
         )
+        # Each client belongs to `owned` once it is open: a wrong secret of a later maker closes them all.
         await owned.enter_async_context(client)
         health = MakerHealth(round(firm.rest_s * 1_000), round(firm.rest_s_max * 1_000))
         notices = None

@@ -5,7 +5,6 @@ from contextlib import asynccontextmanager
 from random import Random
 from typing import Any
 
-import httpx
 import msgspec
 import trio
 
@@ -19,14 +18,13 @@ from cambist.codecs.messages.maker_messages import (
 )
 from cambist.config.limits import MAKER_JSON_BYTES_MAX
 from cambist.config.sections.venue import VenueMakerChain
-from cambist.config.timeouts import HTTP_REQUEST_S
 from cambist.engine.host.process.clock import WallClock
 from cambist.feeds.blacklist import MakerBlacklist
 from cambist.feeds.books.pair_index import PairIndex
 from cambist.feeds.maker_cache import MakerCache
 from cambist.feeds.supervisor import MakerFeed
-from cambist.feeds.transport.httpx_transport import DialTransport
-from cambist.feeds.transport.streams import client_tls, dial
+from cambist.feeds.transport.signed_client import SignedClient
+from cambist.feeds.transport.streams import Dial, client_tls, dial
 
 CHAIN_ID = 31_337
 ADDRESSES = {name: "0x" + f"{at:02x}" * 20 for at, name in enumerate(("WETH", "USDC", "DAI", "WBTC"), 0xA1)}
@@ -119,21 +117,8 @@ def live_of(index: PairIndex, maker: str | None = None) -> set[tuple[bytes, byte
     return {(live.base, live.quote) for live in index.books() if maker in (None, live.maker)}
 
 
-@asynccontextmanager
-async def http_client(dialled: Any = dial) -> AsyncGenerator[httpx.AsyncClient]:
-    """The client that polls go through."""
-    transport = DialTransport(
-        tls=client_tls(),
-        connections_max=4,
-        limits=Http1Limits(body_bytes_max=MAKER_JSON_BYTES_MAX),
-        dial=dialled,
-    )
-    async with httpx.AsyncClient(transport=transport, timeout=HTTP_REQUEST_S) as http:
-        yield http
-
-
 def a_feed(
-    http: httpx.AsyncClient, url: str, *, index: PairIndex | None = None, maker: str = "alpha", **more: Any
+    url: str, *, index: PairIndex | None = None, maker: str = "alpha", poll_dial: Dial = dial, **more: Any
 ) -> MakerFeed:
     """A feed that polls quickly; `more` goes to its settings, or is an argument of the feed."""
     arguments: Json = {"signer": None, "decimals": LISTED, "wall_ms": WallClock().now_ms}
@@ -146,7 +131,14 @@ def a_feed(
         settings,
         index=PairIndex() if index is None else index,
         blacklist_ms=LIFE_MS,
-        http=http,
+        client=SignedClient(
+            url,
+            signer=arguments["signer"],
+            wall_ms=arguments["wall_ms"],
+            connections_max=4,
+            limits=Http1Limits(body_bytes_max=MAKER_JSON_BYTES_MAX),
+            dial=poll_dial,
+        ),
         tls=client_tls(),
         random=Random(7),
         **arguments,
