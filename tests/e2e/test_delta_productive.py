@@ -50,6 +50,15 @@ async def test_shares_are_sold_for_what_they_are_worth_by_then(
     assert await vault.shares() == 2 * ONE
 
 
+async def test_the_beneficiary_gets_what_is_bought(world: World, market: Market, vault: Vault) -> None:
+    other = world.stranger.address
+    order = await market.a_productive_order(strategy=vault.address, beneficiary=other)
+    before = await world.balance(world.usdc, other)
+    await market.settle(order, *market.agent_steps(FAIR))
+    assert await world.balance(world.usdc, other) == before + FAIR
+    assert await world.balance(world.usdc, world.user) == 0
+
+
 async def test_parts_give_their_share_and_the_minimum_is_pro_rata(
     world: World, market: Market, vault: Vault
 ) -> None:
