@@ -150,7 +150,9 @@ class MidPrices:
         if pair is None or pair.version != version:
             rows = {} if pair is None else pair.rows
             rows = {
-                key: self._row(live, token, other, rows.get(key))
+                key: known
+                if (known := rows.get(key)) is not None and known[0] is live
+                else self._row(live, token, other)
                 for key, live in self._index.between(token, other).items()
             }
             prices = [(key[0], ranked) for key, (_, ranked) in rows.items() if ranked is not None]
@@ -159,11 +161,7 @@ class MidPrices:
             pair = self._pairs[token, other] = _PairPrices(version, rows, prices)
         return pair.prices
 
-    def _row(
-        self, live: LiveBook, token: bytes, other: bytes, known: tuple[LiveBook, Ranked | None] | None
-    ) -> tuple[LiveBook, Ranked | None]:
-        if known is not None and known[0] is live:
-            return known
+    def _row(self, live: LiveBook, token: bytes, other: bytes) -> tuple[LiveBook, Ranked | None]:
         mid = mid_price(live, token)
         return live, None if mid is None else ranked(mid * self._anchors.get(other, 1))
 
@@ -214,10 +212,10 @@ def median(values: Iterable[Ranked]) -> Fraction | None:
 
 def _median_of_makers(prices: Sequence[tuple[str, Ranked]]) -> Fraction | None:
     """Median of the makers' own median prices, so that every maker counts once. None without prices."""
+    if len({maker for maker, _ in prices}) == len(prices):
+        return median([price for _, price in prices])
     of_maker: dict[str, list[Ranked]] = {}
     for maker, price in prices:
         of_maker.setdefault(maker, []).append(price)
-    if len(of_maker) == len(prices):
-        return median([price for _, price in prices])
     owns = [median(own) for own in of_maker.values()]
     return median([ranked(own) for own in owns if own is not None])

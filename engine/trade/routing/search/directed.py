@@ -1,5 +1,6 @@
 """Makers' books in one trade direction, from a token given to a token received, in integer units. Pure."""
 
+from bisect import bisect_left
 from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 from itertools import islice
@@ -14,6 +15,7 @@ from .....feeds.books.book import Ladder
 from .....feeds.books.pair_index import LiveBook
 
 RATE_BITS = 256  # precision of `rate_key`: finer than any difference of two prices
+_AVERAGES_MAX = 64  # amounts of each side whose average rates a book keeps
 
 FIXED = {Side.SELL: 0, Side.BUY: 1}
 """Index of the token whose amount a swap fixes: 0 the token given (SELL), 1 the token received (BUY).
@@ -56,6 +58,9 @@ class DirectedLadder:
             amount up.
         first_parts: cache of `envelope`, for SELL and for BUY: (gas cost of a fill, rate key, number of
             levels) of the book's top levels with the best average rate after gas; None before the first use.
+        fills: cache of `ladders`, for SELL and for BUY: number of top levels -> (fixed amount, other amount)
+            of a fill of these levels, in whole raw units.
+        averages: cache of `average`, for SELL and for BUY: amount -> sort key.
     """
 
     def __init__(self, live: LiveBook, give: bytes, units: Units) -> None:
@@ -76,6 +81,35 @@ class DirectedLadder:
         )
         self.walks: tuple[Callable[[int], int | None], ...] = partial(sold, ladder), partial(bought, ladder)
         self.first_parts: list[tuple[int, int, int] | None] = [None, None]
+        self.fills: tuple[dict[int, tuple[int, int]], ...] = {}, {}
+        self.averages: tuple[dict[int, int], ...] = {}, {}
+
+    def average(self, fixed: int, amount: int) -> int:
+        """Sort key (`rate_key`) of the average rate of an amount; no larger amount has a better one.
+
+        Beyond the depth, a sale counts as one of the whole book for the amount, and a purchase is impossible:
+        its key is 0, the worst of all.
+
+        Args:
+            fixed: token of the amount: 0 the token given (SELL), 1 the token received (BUY).
+            amount: in the ladder's units, above zero.
+        """
+        known = self.averages[fixed]
+        key = known.get(amount)
+        if key is None:
+            if len(known) >= _AVERAGES_MAX:
+                known.clear()
+            key = known[amount] = self._average(fixed, amount)
+        return key
+
+    def _average(self, fixed: int, amount: int) -> int:
+        fixeds, others = self.sums[fixed], self.sums[1 - fixed]
+        if amount > fixeds[-1]:
+            return 0 if fixed else rate_key(others[-1], amount)
+        level = bisect_left(fixeds, amount) - 1
+        size = fixeds[level + 1] - fixeds[level]
+        other = others[level] * size + (others[level + 1] - others[level]) * (amount - fixeds[level])
+        return rate_key(amount * size, other) if fixed else rate_key(other, amount * size)
 
 
 def rate_key(received: int, given: int) -> int:

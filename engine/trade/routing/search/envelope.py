@@ -51,7 +51,7 @@ class Envelope:
         self._next: list[tuple[int, int, int]] = []  # a heap: key, maker, the level at which its part ends
         self._reached = [0] * len(ladders)  # per maker, the level up to which its parts are sorted
 
-    def up_to(self, wanted: int) -> tuple[dict[int, int], int]:
+    def up_to(self, wanted: int) -> tuple[dict[int, int], int, int]:
         """Return the makers that fill an amount at the best rates after gas.
 
         Args:
@@ -59,11 +59,12 @@ class Envelope:
 
         Returns:
             (maker -> number of its top levels that the amount uses in full, maker whose levels hold the last
-                unit of the amount); makers are indices of `ladders`.
+                unit of the amount, rest of the amount on these levels); makers are indices of `ladders`.
         """
         self._reach(wanted)
         part = bisect_left(self._fixed_before, wanted) - 1
-        return dict(zip(islice(self._owners, part), self._levels, strict=False)), self._owners[part]
+        taken = dict(zip(islice(self._owners, part), self._levels, strict=False))
+        return taken, self._owners[part], wanted - self._fixed_before[part]
 
     def _reach(self, wanted: int) -> None:
         upcoming, reached, total = self._next, self._reached, self._fixed_before[-1]

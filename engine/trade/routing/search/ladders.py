@@ -17,10 +17,9 @@ makers, or, if these are full, grows until it brings a unit, at the expense of t
 A maker with books of the pair in both directions takes part with the book of the greater `liquidityUSD`.
 """
 
-from bisect import bisect_left
+from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Mapping, Sequence
-from collections.abc import Set as AbstractSet
-from heapq import heappop, heapreplace
+from heapq import heapify, heappop, heapreplace
 from itertools import islice
 from operator import itemgetter
 
@@ -29,7 +28,7 @@ from msgspec import Struct
 from .....codecs.amounts import POWERS_OF_TEN
 from .....codecs.messages.vocabulary import Side
 from .....feeds.books.pair_index import LiveBook, PairIndex
-from .directed import FIXED, DirectedLadder, Units, fits, has_levels, units_of
+from .directed import FIXED, RATE_BITS, DirectedLadder, Units, fits, has_levels, rate_key, units_of
 from .envelope import Envelope, weighed
 
 LADDERS_MAX = 512  # cached directions: 50 MB at 20 makers of 20 levels
@@ -196,9 +195,7 @@ class MergedLadder:
             self.fixed_before[1] * self.other_unit,
         )
         self._by_first_rate = [maker for _, maker, _ in order.firsts]
-        self._filled: dict[
-            tuple[int, int], LadderShare
-        ] = {}  # maker, level -> a fill of all up to it, whole units
+        self._averages: dict[int, int] = {}  # amount -> sort key of one maker's best average rate
         self._envelope: Envelope | None = None
 
     def best_split(self, amount: int) -> list[LadderShare] | None:
@@ -230,68 +227,88 @@ class MergedLadder:
         cost = weighed(fill_cost) * self.other_unit
         if self._envelope is None or self._envelope.fill_cost != cost:
             self._envelope = Envelope(self.order.ladders, self._by_first_rate, self._fixed, cost)
-        taken, last = self._envelope.up_to(wanted)
+        taken, last, rest = self._envelope.up_to(wanted)
         if last in taken:  # each maker used is worth its whole gas: no other choice is better, see `envelope`
+            rest += self.order.ladders[last].sums[self._fixed][taken[last]]
             split = self._in_units(amount, taken, last)
             if split is not None:
                 return split
         # The amount takes only a part of `last`'s first levels, which may not be worth the gas of that fill;
         # or a share would have been zero. In both cases `taken` is without `last` here (`_in_units`).
-        cuts = [self._cut(wanted, taken.keys() | {last}), self._cut(wanted, taken.keys()) if taken else None]
+        cuts = [self._with(taken, last, rest), self._onward(taken, rest)]
         choices = [(self._net_of(cut, fill_cost), cut) for cut in cuts if cut is not None]
+        choices.sort(key=itemgetter(0), reverse=True)
         # Two makers in `taken` are each worth their whole gas: then no single maker is better than both.
-        single = self.best_single(amount) if len(taken) <= 1 else None
+        bound = self.bound_of_singles(amount) if len(taken) <= 1 else None
+        may_gain = bound is not None and self._net(bound, 1, fill_cost) >= choices[0][0]
+        single = self.best_single(amount) if may_gain else None
         net = None if single is None else self._net(single[0][2], 1, fill_cost)
-        for reached, (others, rest, _) in sorted(choices, key=itemgetter(0), reverse=True):
+        for reached, (others, marginal, _) in choices:
             if net is not None and net >= reached:  # `reached` is not rounded, so that the single is no worse
                 break
-            split = self._in_units(amount, others, rest)
+            split = self._in_units(amount, others, marginal)
             if split is not None:
                 return split
         return single or self.best_split(amount)
 
-    def split_among(self, amount: int, makers: AbstractSet[int]) -> list[LadderShare] | None:
-        """Compute the best split of an amount among the given makers, ignoring gas.
-
-        The result is None if the makers' books are not deep enough.
+    def _onward(self, taken: Mapping[int, int], rest: int) -> LadderCut | None:
+        """Take a further amount from the next levels of makers, best first; None beyond their depth.
 
         Args:
-            amount: raw units of the token given (SELL) or received (BUY).
-            makers: indices of the makers.
+            taken: maker -> number of its levels that are taken before.
+            rest: the further amount, in 1 / fixed_unit raw units of the token given (SELL) or received (BUY).
         """
-        wanted = amount * self.fixed_unit
-        cut = self._cut(wanted, makers) if wanted > 0 else None
-        return None if cut is None else self._in_units(amount, *cut[:2])
+        ladders, levels = self.order.ladders, {**taken}
+        upcoming = [
+            (ladders[maker].keys[level], maker, level)
+            for maker, level in taken.items()
+            if level < len(ladders[maker].keys)
+        ]
+        heapify(upcoming)
+        while upcoming:
+            _, maker, level = upcoming[0]
+            ladder = ladders[maker]
+            sums, after = ladder.sums[self._fixed], level + 1
+            size = sums[after] - sums[level]
+            if size >= rest:
+                return levels, maker, rest
+            levels[maker] = after
+            rest -= size
+            if after < len(ladder.keys):
+                heapreplace(upcoming, (ladder.keys[after], maker, after))
+            else:
+                heappop(upcoming)
+        return None
 
-    def _cut(self, wanted: int, makers: AbstractSet[int]) -> LadderCut | None:
-        """Select the best price levels of the given makers that hold an amount; None beyond their depth.
+    def _with(self, taken: Mapping[int, int], maker: int, amount: int) -> LadderCut:
+        """Select the best levels for what makers have taken and for an amount that one more maker takes.
+
+        Levels of the others that are worse than the maker's next levels are given to it, the worst first.
 
         Args:
-            wanted: the amount, in 1 / fixed_unit raw units of the token given (SELL) or received (BUY).
-            makers: indices of the makers.
+            taken: other maker -> number of its levels that are taken.
+            amount: within the maker's depth, in 1 / fixed_unit raw units of the token given (SELL) or
+                received (BUY).
         """
-        if not self.reaches(wanted):
-            return None
-        segment = bisect_left(self.fixed_before, wanted) - 1
-        order, fixed_before = self.order, self.fixed_before
-        owners = order.owners
-        taken = self._taken(segment)
-        left = wanted - fixed_before[segment]
-        for maker in taken.keys() - makers:
-            left += order.ladders[maker].sums[self._fixed][taken.pop(maker)]
-        while True:  # the amounts of excluded makers come from the segments after
-            # `reaches` sorts further levels into the very lists `owners` and `fixed_before`. Beyond the
-            # depth, the makers of all levels that are left have too little, and so do the given ones.
-            if segment == len(owners) and not self.reaches(fixed_before[-1] + left):
-                return None
-            maker = owners[segment]
-            if maker in makers:
-                size = fixed_before[segment + 1] - fixed_before[segment]
-                if size >= left:
-                    return taken, maker, left
-                taken[maker] = order.levels[segment]
-                left -= size
-            segment += 1
+        ladders, levels, token = self.order.ladders, {**taken}, self._fixed
+        keys, sums = ladders[maker].keys, ladders[maker].sums[token]
+        while True:
+            own = bisect_left(sums, amount) - 1
+            theirs = [(ladders[other].keys[at - 1], other, at - 1) for other, at in levels.items()]
+            if not theirs or (worst := max(theirs)) < (keys[own], maker, own):
+                levels[maker] = own
+                return levels, maker, amount - sums[own]
+            key, other, at = worst
+            better = (bisect_right if maker < other else bisect_left)(keys, key)  # than the worst
+            fixeds = ladders[other].sums[token]
+            size, room = fixeds[at + 1] - fixeds[at], sums[better] - amount
+            levels[other] = at
+            if not at:
+                del levels[other]
+            if size > room:
+                levels[maker] = better
+                return levels, other, size - room
+            amount += size
 
     def best_single(self, amount: int) -> list[LadderShare] | None:
         """Return the share of the maker that fills an amount alone at the best rate; None if no maker can.
@@ -299,20 +316,17 @@ class MergedLadder:
         Args:
             amount: raw units of the token given (SELL) or received (BUY).
         """
-        best = filled_best = 0
+        best = filled_best = bar = 0
         sells, unit, ladders = self.side is Side.SELL, self.other_unit, self.order.ladders
         wanted = amount * self.fixed_unit
+        if not wanted:
+            return None
+        octave = _octave(wanted)
         for maker in self._by_first_rate:
-            sums = ladders[maker].sums
-            fixeds, others = sums[self._fixed], sums[self._other]
-            if wanted > fixeds[-1]:
+            ladder = ladders[maker]
+            fixeds, others = ladder.sums[self._fixed], ladder.sums[self._other]
+            if wanted > fixeds[-1] or ladder.average(self._fixed, octave) > bar:
                 continue
-            if filled_best:
-                # Even at its best level alone, this maker would be worse than the best so far, and so would
-                # all later makers, whose best levels are worse still.
-                at_best, reached = wanted * others[1], filled_best * unit * fixeds[1]
-                if at_best < reached if sells else at_best > reached:
-                    break
             level = bisect_left(fixeds, wanted) - 1
             fixed, other = fixeds[level], others[level]
             size = fixeds[level + 1] - fixed
@@ -321,11 +335,33 @@ class MergedLadder:
             filled = exact // (size * unit) if sells else -(-exact // (size * unit))
             if filled and (not filled_best or (filled > filled_best if sells else filled < filled_best)):
                 best, filled_best = maker, filled
+                # With an average rate at `octave` behind `bar`, a maker brings no more, or costs no less.
+                if sells:
+                    bar = rate_key((filled + 1) * unit, wanted)
+                elif filled == 1:
+                    break
+                else:
+                    bar = rate_key(wanted, (filled - 1) * unit)
         return [(best, amount, filled_best)] if filled_best else None
 
-    def has_at_best(self, amount: int) -> bool:
-        """Whether the best level alone holds an amount, raw units of the token that the swap fixes."""
-        return amount * self.fixed_unit <= self.fixed_before[1]
+    def bound_of_singles(self, amount: int) -> int | None:
+        """Bound on what one maker alone brings (SELL) at most or costs (BUY) at least; None if none can fill.
+
+        The bound holds for a smaller amount (SELL) and for a larger one (BUY), too.
+
+        Args:
+            amount: raw units of the token given (SELL) or received (BUY).
+        """
+        wanted = amount * self.fixed_unit
+        octave = _octave(wanted)
+        key = self._averages.get(octave)
+        if key is None:
+            token, ladders = self._fixed, self.order.ladders
+            key = min([each.averages[token].get(octave) or each.average(token, octave) for each in ladders])
+            self._averages[octave] = key
+        if self.side is Side.SELL:
+            return (wanted * -key >> RATE_BITS) // self.other_unit
+        return -(-(wanted << RATE_BITS) // (-key * self.other_unit)) if key else None
 
     def reaches(self, wanted: int) -> bool:
         """Whether the makers' books together hold an amount; the call sorts price levels up to that amount.
@@ -370,19 +406,6 @@ class MergedLadder:
         """Count each maker's levels among the first `segment` sorted levels: maker -> count."""
         return dict(zip(islice(self.order.owners, segment), self.order.levels, strict=False))
 
-    def _share(self, taken: tuple[int, int]) -> LadderShare:
-        """Return the amounts, in whole raw units, of a maker's share that is made of the maker's best levels.
-
-        Args:
-            taken: (maker, number of levels).
-        """
-        share = self._filled.get(taken)
-        if share is None:
-            maker, level = taken
-            whole = self.order.ladders[maker].sums[self._fixed][level] // self.fixed_unit
-            share = self._filled[taken] = maker, whole, self._walk(maker, whole) or 0
-        return share
-
     def _in_units(self, amount: int, taken: dict[int, int], last: int) -> list[LadderShare] | None:
         """Divide an amount among makers in whole raw units; None if a share of zero cannot be avoided.
 
@@ -394,13 +417,25 @@ class MergedLadder:
             last: the maker that takes the remaining amount.
         """
         taken.pop(last, None)
-        shares = [share for share in map(self._share, taken.items()) if share[1]]
-        fixed = amount - sum(map(_fixed_of, shares))
-        shares.append((last, fixed, self._walk(last, fixed) or 0))
+        ladders, token, left = self.order.ladders, self._fixed, amount
+        shares: list[LadderShare] = []
+        for maker, level in taken.items():
+            fills = ladders[maker].fills[token]
+            fill = fills.get(level)
+            if fill is None:
+                whole = ladders[maker].sums[token][level] // self.fixed_unit
+                fill = fills[level] = whole, self._walk(maker, whole) or 0
+            if fill[0]:
+                shares.append((maker, *fill))
+                left -= fill[0]
+        shares.append((last, left, self._walk(last, left) or 0))
         if all(map(_other_of, shares)):
-            return _largest_first(shares)
-        whole = {share[0]: share[1] for share in map(self._share, taken.items())} | {last: fixed}
-        return self._rearranged(whole, last)
+            split: list[LadderShare] | None = _largest_first(shares)
+        else:
+            whole_of = dict.fromkeys(taken, 0) | {share[0]: share[1] for share in shares}
+            split = self._rearranged(whole_of, last)
+        # Whoever is left alone, as others' shares bring nothing, need not be the best maker alone.
+        return self.best_single(amount) if taken and split and len(split) == 1 else split
 
     def _by_book(self, whole: dict[int, int]) -> list[LadderShare] | None:
         """Compute from each maker's own book the amount received (SELL) or paid (BUY) for the maker's share.
@@ -489,12 +524,12 @@ class Ladders:
             give: token given, 20 bytes.
             get: token received, 20 bytes.
         """
-        key = give, get, makers
+        key = (give, get) if makers is ANYBODY else (give, get, makers)
         version = self._index.pair_version(give, get)
         known = self._kept.pop(key, None)
         if known is None or known[0] != version:
             books: Iterable[LiveBook] = self._index.between(give, get).values()
-            if makers != ANYBODY:
+            if makers is not ANYBODY:
                 books = (live for live in books if makers.lets(live.maker))
             known = version, merge(books, give, None if known is None else known[1])
             if len(self._kept) >= LADDERS_MAX:
@@ -579,3 +614,8 @@ def _largest_first(shares: list[LadderShare]) -> list[LadderShare]:
     shares.sort()
     shares.sort(key=_fixed_of, reverse=True)
     return shares
+
+
+def _octave(amount: int) -> int:
+    """Return the largest power of two that is at most `amount`: near amounts share a bound."""
+    return 1 << amount.bit_length() - 1

@@ -157,7 +157,7 @@ class Pathfinder:
 
     def _has_books(self, wanted: SwapRequest) -> bool:
         """Whether makers have books, in either direction, for every hop of some path of the swap."""
-        makers = MakerFilter(wanted.only, wanted.without)
+        makers = _makers_of(wanted)
         return any(
             all(
                 any(makers.lets(live.maker) for live in self._index.between(one, other).values())
@@ -229,7 +229,7 @@ class Pathfinder:
         return network
 
     def _new_network(self, wanted: SwapRequest) -> Network:
-        makers = MakerFilter(wanted.only, wanted.without)
+        makers = _makers_of(wanted)
         lanes: list[Lane] = []
         for path in self._paths_of(wanted, makers):
             hops = [*pairwise(path)]
@@ -270,7 +270,7 @@ class Pathfinder:
         allows.
         """
         index = self._index
-        if makers == ANYBODY:
+        if makers is ANYBODY:
             return index.neighbours
 
         def around(token: bytes) -> Mapping[bytes, Decimal]:
@@ -351,15 +351,25 @@ class Search:
 
         The result is None if neither score (outcome less gas) is above `than`.
         """
-        best: FilledAmount | None = None
-        for choose in (self._by_price, _one_maker):
-            filled = self._chain(lane, amount, choose, than)
-            if filled is not None and (than is None or filled[0] > than):
-                best, than = filled, filled[0]
-                # Where the best level of each hop holds all, no other maker alone brings more.
-                if all(map(MergedLadder.has_at_best, lane.ladders, filled[1][0].amounts)):
-                    break
-        return best
+        best = self._chain(lane, amount, self._by_price, than)
+        if best is not None and (than is None or best[0] > than):
+            than = best[0]
+            if best[1][0].fills == len(lane.ladders):  # the best maker alone on each hop (`MergedLadder`)
+                return best
+        else:
+            best = None
+        bound = self._bound_of_singles(lane, amount)
+        if bound is None or (than is not None and bound <= than):
+            return best
+        alone = self._chain(lane, amount, _one_maker, than)
+        return best if alone is None or (than is not None and alone[0] <= than) else alone
+
+    def _bound_of_singles(self, lane: Lane, amount: int) -> int | None:
+        """Upper bound on the score of a path that one maker fills on each hop; None if none can."""
+        reached: int | None = amount
+        for ladder in lane.ladders:
+            reached = ladder.bound_of_singles(reached) if reached else None
+        return self._bound(reached, lane) if reached else None
 
     def _chain(self, lane: Lane, amount: int, choose: Choose, than: int | None) -> FilledAmount | None:
         """Fill a path hop after hop by the makers that `choose` selects.
@@ -543,6 +553,10 @@ class Search:
         if one is None or other is None:
             return one or other
         return other if other[0] > one[0] else one
+
+
+def _makers_of(wanted: SwapRequest) -> MakerFilter:
+    return MakerFilter(wanted.only, wanted.without) if wanted.only is not None or wanted.without else ANYBODY
 
 
 def _one_maker(ladder: MergedLadder, amount: int, _other: bytes) -> list[LadderShare] | None:

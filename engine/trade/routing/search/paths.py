@@ -10,12 +10,14 @@ Choice: `liquidityUSD` of a pair is the sum over the makers that may take part. 
 
 from collections.abc import Callable, Mapping
 from decimal import Decimal
+from functools import lru_cache
 from itertools import combinations, pairwise
 
 from .....config import limits
 
 NEIGHBOURS_MAX = 12  # neighbours of a token that are followed, besides the destination
 PATHS_MAX = 10  # paths that are priced
+_PAIRS_KEPT_MAX = 1_024  # sets of paths whose pairs are kept
 
 Path = tuple[bytes, ...]
 
@@ -52,6 +54,7 @@ def find_paths(
     return tuple(path for _, _, path in found[:PATHS_MAX])
 
 
+@lru_cache(_PAIRS_KEPT_MAX)
 def pairs_apart(paths: tuple[Path, ...]) -> tuple[tuple[int, int], ...]:
     """List, by index, the combinations of two paths that have no token pair in common, in either direction.
 

@@ -160,21 +160,13 @@ def test_beyond_the_depth_and_nothing() -> None:
     assert through([ladder], 7 * ONE[WETH] + 1) is None
     assert through([ladder], 0) == (0, *ladder.first_rate)
     assert ladder.split_after_gas(7 * ONE[WETH] + 1, 1) is None
-    assert ladder.split_among(5 * ONE[WETH] + 1, {0}) is None
-    assert ladder.split_among(5 * ONE[WETH], {0}) is not None
     assert ladder.best_single(5 * ONE[WETH] + 1) is None
     assert _named(ladder, 7 * ONE[WETH])["alpha"][0] == 5 * ONE[WETH]
 
 
 def _every_answer(ladder: MergedLadder, amount: int) -> list[list[LadderShare] | None]:
-    """The split without gas, with it, among all makers, and the best maker alone."""
-    everybody = {*range(len(ladder.makers))}
-    return [
-        ladder.best_split(amount),
-        ladder.split_after_gas(amount, 0),
-        ladder.split_among(amount, everybody),
-        ladder.best_single(amount),
-    ]
+    """The split without gas, with it, and the best maker alone."""
+    return [ladder.best_split(amount), ladder.split_after_gas(amount, 0), ladder.best_single(amount)]
 
 
 @pytest.mark.parametrize("side", Side)
@@ -185,13 +177,13 @@ def test_a_maker_fills_from_one_unit_to_its_whole_depth(side: Side) -> None:
     else:
         ladder = _merged(a_book("alpha", WBTC, ODD, asks="3 7", decimals=decimals), give=ODD, side=side)
     for amount in (1, 6, 7):
-        assert _every_answer(ladder, amount) == [[(0, amount, 3 * amount)]] * 4
+        assert _every_answer(ladder, amount) == [[(0, amount, 3 * amount)]] * 3
     for amount in (0, 8):
-        assert _every_answer(ladder, amount) == [None] * 4
+        assert _every_answer(ladder, amount) == [None] * 3
 
 
 @pytest.mark.parametrize("side", Side)
-def test_makers_whose_best_level_is_no_better_are_not_looked_at(
+def test_makers_whose_average_rate_is_no_better_are_not_priced(
     side: Side, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     books = [
@@ -202,7 +194,7 @@ def test_makers_whose_best_level_is_no_better_are_not_looked_at(
     looked = counted(monkeypatch, merging, "bisect_left")
     shares = ladder.best_single(ONE[WETH])
     assert shares == [(0, ONE[WETH], (2_500 if side is Side.SELL else 2_510) * ONE[USDC])]
-    assert looked == {"bisect_left": 2}, "the second is as good, and a tie is decided by the amounts"
+    assert looked == {"bisect_left": 1}
 
 
 @pytest.mark.parametrize("side", Side)
@@ -308,50 +300,22 @@ def test_ladders_over_many_changes_are_those_of_the_last_books(is_mixed: bool) -
 
 @pytest.mark.parametrize("side", Side)
 @pytest.mark.parametrize("is_mixed", [False, True])
-def test_a_split_without_some_is_that_of_the_others_merged(side: Side, is_mixed: bool) -> None:
-    numbers = Random(7)
-    for _ in range(40):
-        books = [_random_book(numbers, name, is_inverse=is_mixed and name > "c") for name in "abcdef"]
-        give = WETH if side is Side.SELL else USDC
-        whole = _merged(*books, give=give, side=side)
-        count = len(whole.makers)  # a book may have nothing on this side
-        left_out = frozenset(numbers.sample(range(count), numbers.randrange(1, count)))
-        kept = [book for book in books if book.maker not in {whole.makers[number] for number in left_out}]
-        others = _merged(*kept, give=give, side=side)
-        for _ in range(5):
-            amount = numbers.randrange(1, 12 * ONE[WETH])
-            split = whole.split_among(amount, {*range(count)} - left_out)
-            right = others.best_split(amount)
-            named = [split and {whole.makers[maker]: rest for maker, *rest in split}]
-            assert named == [right and {others.makers[maker]: rest for maker, *rest in right}]
-
-
-def test_a_split_among_all_counts_parts_of_a_unit_as_the_ladder_does() -> None:
-    decimals = {WBTC: 0, ODD: 0}
-    alpha = a_book("alpha", WBTC, ODD, bids="7 36 | 2 6", decimals=decimals)
-    beta = a_book("beta", ODD, WBTC, asks="36.5 30", decimals=decimals)
-    ladder = _merged(alpha, beta, give=WBTC)
-    assert ladder.fixed_unit == 10
-    assert ladder.split_among(400, {0, 1}) == ladder.best_split(400)
-
-
-@pytest.mark.parametrize("side", Side)
-@pytest.mark.parametrize("is_mixed", [False, True])
 def test_a_split_after_gas_is_the_best_of_all_subsets_within_a_fill(side: Side, is_mixed: bool) -> None:
     """Beside every set of makers there is; most of the time it is the best one itself."""
     numbers = Random(11)
     exact = splits = 0
     for _ in range(150):
         books = [_random_book(numbers, name, is_inverse=is_mixed and name > "c") for name in "abcdef"]
-        ladder = merge(books, WETH if side is Side.SELL else USDC).get(side)
+        give = WETH if side is Side.SELL else USDC
+        ladder = merge(books, give).get(side)
         if ladder is None:
             continue
         amount = numbers.randrange(1, 8 * ONE[WETH])
         fill_cost = numbers.choice([0, 1, 3, 10, 1_000]) * ONE[USDC] + numbers.randrange(100)
         among = [
-            ladder.split_among(amount, {*some})
+            _merged(*some, give=give, side=side).best_split(amount)
             for count in range(1, len(ladder.makers) + 1)
-            for some in combinations(range(len(ladder.makers)), count)
+            for some in combinations([book for book in books if book.maker in ladder.makers], count)
         ]
         best = max((_net(ladder, split, fill_cost) for split in among if split), default=None)
         found = ladder.split_after_gas(amount, fill_cost)
@@ -407,15 +371,10 @@ def test_whatever_was_asked_before_a_ladder_answers_as_a_fresh_one(side: Side) -
     for _ in range(12):
         books = [_random_book(numbers, name, is_inverse=name > "c") for name in "abcdef"]
         ladder = _merged(*books, give=give, side=side)
-        makers = {*range(len(ladder.makers))}
         for _ in range(12):
             amount, cost = numbers.randrange(1, 9 * ONE[WETH]), numbers.choice([1, 3, 10]) * ONE[USDC]
-            some, fresh = (
-                {*numbers.sample([*makers], len(makers) // 2)},
-                _merged(*books, give=give, side=side),
-            )
+            fresh = _merged(*books, give=give, side=side)
             assert ladder.split_after_gas(amount, cost) == fresh.split_after_gas(amount, cost)
-            assert ladder.split_among(amount, some) == fresh.split_among(amount, some)
             assert ladder.best_split(amount) == fresh.best_split(amount)
             assert ladder.best_single(amount) == fresh.best_single(amount)
 
@@ -431,16 +390,16 @@ def test_one_maker_is_taken_who_saves_more_gas_than_a_better_first_one_brings() 
 
 
 @pytest.mark.parametrize(
-    ("bids", "looks"), [(("2500 1 | 2400 9", "2300 9"), 0), (("2500 1", "2499 0.5", "2498 10"), 2)]
+    ("bids", "looks"), [(("2500 1 | 2400 9", "2300 9"), 0), (("2500 1 | 2400 9", "2499 0.5", "2498 10"), 2)]
 )
 def test_makers_that_are_each_worth_their_gas_are_compared_with_no_maker_alone(
     bids: tuple[str, ...], looks: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Two choices are looked at where the last maker fills a part of its best levels, otherwise none."""
     ladder = _merged(*(a_book(f"maker{number}", WETH, USDC, bids=text) for number, text in enumerate(bids)))
-    looked = counted(monkeypatch, merging, "bisect_left")
+    looked = counted(monkeypatch, MergedLadder, "best_single", "_net_of")
     assert ladder.split_after_gas(2 * ONE[WETH], ONE[USDC] // 100) is not None
-    assert looked == {"bisect_left": looks}
+    assert looked == {"best_single": 0, "_net_of": looks}
 
 
 def test_one_maker_is_taken_where_another_choice_is_as_good_before_rounding() -> None:

@@ -126,14 +126,22 @@ def test_a_path_that_falls_behind_on_a_hop_is_filled_no_further(monkeypatch: pyt
     assert filled == {"split_after_gas": 2}
 
 
-@pytest.mark.parametrize(("amount", "times"), [(10 * ONE[WETH], 0), (10 * ONE[WETH] + 1, 1)])
-def test_makers_alone_are_asked_no_further_than_they_may_bring_more(
-    amount: int, times: int, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize("side", Side)
+def test_makers_alone_are_not_asked_where_they_can_bring_no_more(
+    side: Side, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """None is asked for what the best level of each hop holds."""
+    """Neither where one fills each hop anyway, nor where each has a worse price for the rest."""
+    sells = side is Side.SELL
+    books = [
+        a_book(maker, WETH, USDC, bids="2500 6 | 2000 9", asks="2510 6 | 3000 9")
+        for maker in ("alpha", "beta")
+    ]
     asked = counted(monkeypatch, MergedLadder, "best_single")
-    assert _find(SwapRequest(WETH, DAI, amount, Side.SELL), ALPHA, USDC_DAI) is not None
-    assert asked == {"best_single": times}
+    for amount, count in ((6, 1), (10, 2)):
+        ends = (WETH, USDC) if sells else (USDC, WETH)
+        plan = _found(SwapRequest(*ends, amount * ONE[WETH], side), *books)
+        assert len(plan.makers()) == count
+    assert asked == {"best_single": 0}
 
 
 def test_makers_share_where_one_alone_brings_no_more() -> None:
@@ -464,7 +472,7 @@ def test_paths_that_gain_less_together_than_a_fill_costs_are_not_divided(
             walked = counted(patch, pathfinder, "through")
             assert finder.find(_with(wanted, gas_price_wei=gwei * 10**9)) is not None
             walks.append(walked["through"])
-    assert walks[0] > walks[1] == 2 + 2 + 1
+    assert walks[0] > walks[1] == 2 + 2
 
 
 @pytest.mark.parametrize("side", Side)
