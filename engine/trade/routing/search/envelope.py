@@ -47,6 +47,7 @@ class Envelope:
         self._owners: list[int] = []
         self._levels: list[int] = []  # per part, the level of the owner's ladder at which the part ends
         self._fixed_before = [0]
+        self._net_before = [0]  # of the other token after gas: received less gas (SELL), paid and gas (BUY)
         self._unseen = deque(by_first_rate)
         self._next: list[tuple[int, int, int]] = []  # a heap: key, maker, the level at which its part ends
         self._reached = [0] * len(ladders)  # per maker, the level up to which its parts are sorted
@@ -66,17 +67,38 @@ class Envelope:
         taken = dict(zip(islice(self._owners, part), self._levels, strict=False))
         return taken, self._owners[part], wanted - self._fixed_before[part]
 
+    def bound(self, wanted: int) -> tuple[int, int, int]:
+        """Bound on what an amount brings or costs after gas, by any choice of makers.
+
+        Args:
+            wanted: as in `up_to`.
+
+        Returns:
+            (the bound, in the ladders' units of the other token, rounded up for SELL and down for BUY; the
+                rate after gas of the amount's last unit, as other token, for fixed token).
+        """
+        self._reach(wanted)
+        fixeds, nets = self._fixed_before, self._net_before
+        after = bisect_left(fixeds, wanted)
+        size, net = fixeds[after] - fixeds[after - 1], nets[after] - nets[after - 1]
+        exact = nets[after - 1] * size + net * (wanted - fixeds[after - 1])
+        return exact // size if self._fixed else -(-exact // size), net, size
+
     def _reach(self, wanted: int) -> None:
         upcoming, reached, total = self._next, self._reached, self._fixed_before[-1]
+        net, gas = self._net_before[-1], self.fill_cost if self._fixed else -self.fill_cost
         while total < wanted:
             self._admit()
             _, maker, level = upcoming[0]
             ladder = self._ladders[maker]
-            sums = ladder.sums[self._fixed]
-            total += sums[level] - sums[reached[maker]]
+            before = reached[maker]
+            sums, others = ladder.sums[self._fixed], ladder.sums[1 - self._fixed]
+            total += sums[level] - sums[before]
+            net += others[level] - others[before] + (0 if before else gas)
             self._owners.append(maker)
             self._levels.append(level)
             self._fixed_before.append(total)
+            self._net_before.append(net)
             reached[maker] = level
             if level < len(ladder.keys):
                 heapreplace(upcoming, (ladder.keys[level], maker, level + 1))

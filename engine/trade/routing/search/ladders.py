@@ -195,7 +195,7 @@ class MergedLadder:
             self.fixed_before[1] * self.other_unit,
         )
         self._by_first_rate = [maker for _, maker, _ in order.firsts]
-        self._averages: dict[int, int] = {}  # amount -> sort key of one maker's best average rate
+        self._averages: dict[int, tuple[int, list[int]]] = {}  # cache of `_averages_at`
         self._envelope: Envelope | None = None
 
     def best_split(self, amount: int) -> list[LadderShare] | None:
@@ -224,10 +224,7 @@ class MergedLadder:
         wanted = amount * self.fixed_unit
         if not 0 < wanted <= self.depth:
             return None
-        cost = weighed(fill_cost) * self.other_unit
-        if self._envelope is None or self._envelope.fill_cost != cost:
-            self._envelope = Envelope(self.order.ladders, self._by_first_rate, self._fixed, cost)
-        taken, last, rest = self._envelope.up_to(wanted)
+        taken, last, rest = self._after_gas(fill_cost).up_to(wanted)
         if last in taken:  # each maker used is worth its whole gas: no other choice is better, see `envelope`
             rest += self.order.ladders[last].sums[self._fixed][taken[last]]
             split = self._in_units(amount, taken, last)
@@ -250,6 +247,30 @@ class MergedLadder:
             if split is not None:
                 return split
         return single or self.best_split(amount)
+
+    def bound_after_gas(self, amount: int, fill_cost: int) -> tuple[int, LadderRate] | None:
+        """Bound on what an amount brings (SELL) at most or costs (BUY) at least, if fills cost gas.
+
+        Args:
+            amount, fill_cost: as in `split_after_gas`.
+
+        Returns:
+            (raw units of the other token after `weighed(fill_cost)` for each fill, rate after gas of the
+            amount's last unit); None beyond the makers' depth. The bound is concave in the amount (convex
+            for BUY).
+        """
+        wanted, unit = amount * self.fixed_unit, self.other_unit
+        if not 0 < wanted <= self.depth:
+            return None
+        bound, net, size = self._after_gas(fill_cost).bound(wanted)
+        bound = -(-bound // unit) if self.side is Side.SELL else bound // unit
+        return bound, (net * self.fixed_unit, size * unit)
+
+    def _after_gas(self, fill_cost: int) -> Envelope:
+        cost = weighed(fill_cost) * self.other_unit
+        if self._envelope is None or self._envelope.fill_cost != cost:
+            self._envelope = Envelope(self.order.ladders, self._by_first_rate, self._fixed, cost)
+        return self._envelope
 
     def _onward(self, taken: Mapping[int, int], rest: int) -> LadderCut | None:
         """Take a further amount from the next levels of makers, best first; None beyond their depth.
@@ -316,33 +337,24 @@ class MergedLadder:
         Args:
             amount: raw units of the token given (SELL) or received (BUY).
         """
-        best = filled_best = bar = 0
-        sells, unit, ladders = self.side is Side.SELL, self.other_unit, self.order.ladders
         wanted = amount * self.fixed_unit
         if not wanted:
             return None
-        octave = _octave(wanted)
-        for maker in self._by_first_rate:
-            ladder = ladders[maker]
-            fixeds, others = ladder.sums[self._fixed], ladder.sums[self._other]
-            if wanted > fixeds[-1] or ladder.average(self._fixed, octave) > bar:
-                continue
-            level = bisect_left(fixeds, wanted) - 1
-            fixed, other = fixeds[level], others[level]
-            size = fixeds[level + 1] - fixed
-            exact = other * size + (others[level + 1] - other) * (wanted - fixed)
-            # Rounded as in `feeds.books.fill`, for the maker: the share has to equal the maker's fill.
-            filled = exact // (size * unit) if sells else -(-exact // (size * unit))
-            if filled and (not filled_best or (filled > filled_best if sells else filled < filled_best)):
-                best, filled_best = maker, filled
-                # With an average rate at `octave` behind `bar`, a maker brings no more, or costs no less.
-                if sells:
-                    bar = rate_key((filled + 1) * unit, wanted)
-                elif filled == 1:
-                    break
-                else:
-                    bar = rate_key(wanted, (filled - 1) * unit)
-        return [(best, amount, filled_best)] if filled_best else None
+        least, averages = self._averages_at(wanted)
+        other = self._alone(averages.index(least), wanted)
+        # Whoever brings as much, or costs as little, has an average rate at the octave that is no worse.
+        bar = 0
+        if other:
+            reached = other * self.other_unit
+            bar = rate_key(reached, wanted) if self.side is Side.SELL else rate_key(wanted, reached)
+        best: tuple[int, int, int] | None = None  # worse for more paid or less received; first rate; maker
+        for maker in [maker for maker, key in enumerate(averages) if key <= bar]:
+            other = self._alone(maker, wanted)
+            if other:
+                worse = -other if self.side is Side.SELL else other
+                row = worse, self.order.ladders[maker].keys[0], maker
+                best = row if best is None else min(best, row)
+        return None if best is None else [(best[2], amount, abs(best[0]))]
 
     def bound_of_singles(self, amount: int) -> int | None:
         """Bound on what one maker alone brings (SELL) at most or costs (BUY) at least; None if none can fill.
@@ -353,15 +365,37 @@ class MergedLadder:
             amount: raw units of the token given (SELL) or received (BUY).
         """
         wanted = amount * self.fixed_unit
-        octave = _octave(wanted)
-        key = self._averages.get(octave)
-        if key is None:
-            token, ladders = self._fixed, self.order.ladders
-            key = min([each.averages[token].get(octave) or each.average(token, octave) for each in ladders])
-            self._averages[octave] = key
+        key, _ = self._averages_at(wanted)
         if self.side is Side.SELL:
             return (wanted * -key >> RATE_BITS) // self.other_unit
         return -(-(wanted << RATE_BITS) // (-key * self.other_unit)) if key else None
+
+    def _averages_at(self, wanted: int) -> tuple[int, list[int]]:
+        """Return (the best, each maker's) average rate of the largest power of two that is at most `wanted`."""
+        octave = 1 << wanted.bit_length() - 1
+        known = self._averages.get(octave)
+        if known is None:
+            token, ladders = self._fixed, self.order.ladders
+            keys = [each.averages[token].get(octave) or each.average(token, octave) for each in ladders]
+            known = self._averages[octave] = min(keys), keys
+        return known
+
+    def _alone(self, maker: int, wanted: int) -> int:
+        """Compute what a maker alone brings (SELL) or costs (BUY), raw units; 0 beyond the maker's depth.
+
+        Args:
+            wanted: in 1 / fixed_unit raw units of the token given (SELL) or received (BUY).
+        """
+        sums = self.order.ladders[maker].sums
+        fixeds, others = sums[self._fixed], sums[self._other]
+        if wanted > fixeds[-1]:
+            return 0
+        level = bisect_left(fixeds, wanted) - 1
+        fixed, other = fixeds[level], others[level]
+        size = fixeds[level + 1] - fixed
+        exact, unit = other * size + (others[level + 1] - other) * (wanted - fixed), size * self.other_unit
+        # Rounded as in `feeds.books.fill`, for the maker: the share has to equal the maker's fill.
+        return exact // unit if self.side is Side.SELL else -(-exact // unit)
 
     def reaches(self, wanted: int) -> bool:
         """Whether the makers' books together hold an amount; the call sorts price levels up to that amount.
@@ -614,8 +648,3 @@ def _largest_first(shares: list[LadderShare]) -> list[LadderShare]:
     shares.sort()
     shares.sort(key=_fixed_of, reverse=True)
     return shares
-
-
-def _octave(amount: int) -> int:
-    """Return the largest power of two that is at most `amount`: near amounts share a bound."""
-    return 1 << amount.bit_length() - 1

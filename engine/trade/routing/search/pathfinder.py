@@ -304,6 +304,7 @@ class Search:
         self._sells = wanted.side is Side.SELL
         self._in_wei = in_wei
         self._gas_price_wei = wanted.gas_price_wei
+        self._costs: dict[bytes, int | None] = {}
         self._splits: dict[tuple[int, int], list[LadderShare] | None] = {}
         worth = (
             in_wei.worth(wanted.dest_token if self._sells else wanted.src_token)
@@ -333,7 +334,9 @@ class Search:
         for bound, number in order:
             if best is not None and -bound <= best[0]:  # `order` is by falling bound: no later path is better
                 break
-            best = self._better(best, self._fill(network.lanes[number], amount, best and best[0]))
+            lane = network.lanes[number]
+            if best is None or self._bound_after_gas(lane, amount, -bound) > best[0]:
+                best = self._better(best, self._fill(lane, amount, best and best[0]))
         for lane, total in zip(network.lanes, totals, strict=True):
             if total is None:  # a hop may be too thin for all makers' output but not for a single maker's
                 best = self._better(best, self._chain(lane, amount, _one_maker, best and best[0]))
@@ -376,10 +379,9 @@ class Search:
 
         The result is None if a hop cannot be filled or no score (outcome less gas) above `than` is possible.
         """
-        others = lane.tokens[1:] if self._sells else lane.tokens[-2::-1]
         reached, fills, amounts = amount, 0, [amount]
         hops: list[list[LadderShare]] = []
-        for ladder, other in zip(lane.ladders, others, strict=True):
+        for ladder, other in zip(lane.ladders, self._others(lane), strict=True):
             if hops and than is not None:
                 onward = lane.ladders[len(hops) :]
                 rest = through(onward, reached)
@@ -396,16 +398,49 @@ class Search:
             amounts.append(reached)
         return self._score(reached, len(hops) - 1, fills), (FilledLane(lane, amounts, fills, hops),)
 
+    def _others(self, lane: Lane) -> tuple[bytes, ...]:
+        """Return the token that each of a path's ladders brings (SELL) or costs (BUY)."""
+        return lane.tokens[1:] if self._sells else lane.tokens[-2::-1]
+
     def _by_price(self, ladder: MergedLadder, amount: int, other: bytes) -> list[LadderShare] | None:
         key = id(ladder), amount
         if key not in self._splits:
-            worth = self._in_wei.worth(other) if self._weighs_gas else None
-            if worth is None:
-                self._splits[key] = ladder.best_split(amount)
-            else:
-                cost = FILL * self._gas_price_wei * worth.denominator // worth.numerator
-                self._splits[key] = ladder.split_after_gas(amount, cost)
+            cost = self._fill_cost(other)
+            self._splits[key] = (
+                ladder.best_split(amount) if cost is None else ladder.split_after_gas(amount, cost)
+            )
         return self._splits[key]
+
+    def _fill_cost(self, token: bytes) -> int | None:
+        """Gas cost of a fill in raw units of a token, by its mid price; None if gas is not weighed in it."""
+        if token not in self._costs:
+            worth = self._in_wei.worth(token) if self._weighs_gas else None
+            gas = FILL * self._gas_price_wei
+            self._costs[token] = None if worth is None else gas * worth.denominator // worth.numerator
+        return self._costs[token]
+
+    def _bound_after_gas(self, lane: Lane, amount: int, bound: int) -> int:
+        """Upper bound on the score of any choice of makers on a path: at most `bound`.
+
+        `MergedLadder.bound_after_gas` counts a fill at its cost in the hop's token. What a hop brings beyond
+        its bound is at most the cost of its fills, and passes on at most at the rates of the next bounds,
+        which are concave (convex for BUY). With spread and depth of the hops after, a fill thereby counts a
+        little more or less than its gas: the difference is added for as many fills as raise the bound.
+        """
+        ahead: list[tuple[int, int]] = []  # for each hop: cost of a fill in the token reached, makers
+        for ladder, other in zip(lane.ladders, self._others(lane), strict=True):
+            cost = self._fill_cost(other)
+            found = None if cost is None else ladder.bound_after_gas(amount, cost)
+            if cost is None or found is None or found[0] <= 0 or found[1][0] <= 0:
+                return bound  # gas is not weighed, or takes all
+            amount, (net, size) = found
+            ahead = [(-(-each * net // size), makers) for each, makers in ahead]
+            ahead.append((cost, len(ladder.makers)))
+        score = self._score(amount, len(ahead) - 1, 0)
+        for cost, makers in ahead:
+            gain = cost * self._factor - FILL * self._gas_factor
+            score += max(gain, gain * makers)
+        return min(score, bound)
 
     # --- Two paths ----------------------------------------------------------------------------------
 

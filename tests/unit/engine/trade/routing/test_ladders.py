@@ -7,7 +7,6 @@ from random import Random
 import pytest
 
 from cambist.codecs.messages.vocabulary import Side
-from cambist.engine.trade.routing.search import ladders as merging
 from cambist.engine.trade.routing.search.ladders import (
     ANYBODY,
     LADDERS_MAX,
@@ -191,10 +190,10 @@ def test_makers_whose_average_rate_is_no_better_are_not_priced(
         for maker, bid, ask in (("alpha", 2500, 2510), ("beta", 2500, 2510), ("gamma", 2499, 2511))
     ]
     ladder = _merged(*books, give=WETH if side is Side.SELL else USDC, side=side)
-    looked = counted(monkeypatch, merging, "bisect_left")
+    priced = counted(monkeypatch, MergedLadder, "_alone")
     shares = ladder.best_single(ONE[WETH])
     assert shares == [(0, ONE[WETH], (2_500 if side is Side.SELL else 2_510) * ONE[USDC])]
-    assert looked == {"bisect_left": 1}
+    assert priced == {"_alone": 1 + 2}, "the best by the bound, then it and its equal"
 
 
 @pytest.mark.parametrize("side", Side)
