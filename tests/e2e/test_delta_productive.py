@@ -91,6 +91,18 @@ async def test_what_is_not_sold_comes_back_as_it_left_the_vault(
     assert await world.balance(world.weth, world.user) == before + 5
 
 
+async def test_what_lies_with_the_executor_is_the_owners_if_the_relayer_names_it(
+    world: World, market: Market, vault: Vault
+) -> None:
+    """Before the order is settled, and in no part of what it brings."""
+    await world.send(world.maker, world.usdc, calldata.transfer(world.at.executor, 7))
+    order = await market.a_productive_order(strategy=vault.address)
+    settled = await market.settle(order, *market.agent_steps(FAIR), leftovers=(world.usdc,))
+    assert settled.event.received == FAIR
+    assert await world.balance(world.usdc, world.user) == FAIR + 7
+    assert await world.balance(world.usdc, world.at.executor) == 0
+
+
 async def test_fees_and_shares_of_surplus_are_those_of_every_sale(
     world: World, market: Market, vault: Vault
 ) -> None:

@@ -11,7 +11,8 @@
 
 A fault stands in the body of a function or a modifier, or in the value of a constant. The arguments of a
 revert and the words of a require have none, and neither has the bound of a choice that is the same on both
-sides of it, such as `a < b ? a : b`.
+sides of it, such as `a < b ? a : b`. In assembly, neither has a place of no bytes, such as that of
+`revert(0, 0)`, nor the size of an answer that goes to scratch memory, with room for a byte more.
 """
 
 import re
@@ -39,6 +40,8 @@ _DROPPED_INSTRUCTIONS = {"YulExpressionStatement", "YulAssignment"}
 _EITHER_WAY = {"least", "most"}
 """Functions whose arguments are equal in rights."""
 _BODIES = {"FunctionDefinition", "ModifierDefinition"}
+_CALLS = {"call", "staticcall", "delegatecall"}
+_SCRATCH_BYTES = 64
 _NUMBER_MAX = 10_000  # a larger one is a mask or a sentinel
 _NAMED_NUMBER = re.compile(r"[0-9][0-9_]*")
 
@@ -58,6 +61,7 @@ class _Faults:
     def __init__(self, raw: bytes) -> None:
         self._raw = raw
         self._meeting: set[str] = set()  # sources of conditions whose bound makes no difference
+        self._idle: set[str] = set()  # sources of numbers in assembly that make none
 
     def of(self, node: Node, is_body: bool) -> Iterator[Edit]:
         """Faults at a node and below; `is_body` says whether the node stands where code runs."""
@@ -104,14 +108,28 @@ class _Faults:
     def _of_assembly(self, node: Node) -> Iterator[Edit]:
         kind = node["nodeType"]
         name = node["functionName"]["name"] if kind == "YulFunctionCall" else ""
+        if name in _CALLS or name == "revert":
+            self._idle.update(self._idle_of(node["arguments"], name))
         if kind in _DROPPED_INSTRUCTIONS:
             yield self._edit(node, "{}")
+        elif node["src"] in self._idle:
+            return
         elif kind == "YulLiteral" and node["kind"] == "number" and _NAMED_NUMBER.fullmatch(node["value"]):
             yield self._edit(node, str(int(node["value"]) + 1))
         elif name in _INSTRUCTIONS:
             yield self._edit(node["functionName"], _INSTRUCTIONS[name])
         elif name == "iszero":
             yield self._edit(node, f"gt({self._text(node['arguments'][0])}, 0)")
+
+    def _idle_of(self, arguments: list[Node], name: str) -> Iterator[str]:
+        """Sources of the numbers of a call or a revert that may be one more without a difference."""
+        places = arguments[-4:] if name in _CALLS else arguments
+        for place, size in zip(places[::2], places[1::2], strict=True):
+            at, count = (int(each.get("value", "-1"), 0) for each in (place, size))
+            if count == 0:
+                yield place["src"]
+            if name in _CALLS and size is arguments[-1] and 0 <= at and 0 <= count < _SCRATCH_BYTES - at:
+                yield size["src"]
 
     def _meets(self, node: Node) -> bool:
         """Whether both results of a choice are the same where the compared numbers are."""

@@ -158,6 +158,8 @@ contract C {
         for (uint256 i = 0; i < MOST; i++) c = b;
         assembly ("memory-safe") {
             c := add(c, 5)
+            if iszero(call(8, a, b, 11, 12, 32, 31)) { revert(13, 0) }
+            c := call(8, a, b, 14, 0, 33, 35)
         }
         return a + b;
     }
@@ -185,13 +187,19 @@ FAULTS = [
     ("add", "sub"),
     ("5", "6"),
     ("c := add(c, 5)", "{}"),
+    ("11", "12"),
+    ("32", "33"),
+    ("35", "36"),
+    ("0", "1"),
     ("return a + b;", "{}"),
     ("+", "-"),
     ("||", "&&"),
     ("!(a == b)", "(a == b)"),
 ]
-NONE_OF = {"3", "4", "*", "i++", ">="}
-"""Texts of the contract: words, members of an error, the step of a loop, the bound of the less of two."""
+NONE_OF = {"3", "4", "*", "i++", ">=", "13", "14", "31"}
+"""Texts of the contract without a fault: words, members of an error, the step of a loop, the bound of the less of
+two, places of no bytes, the size of an answer in scratch memory.
+"""
 
 
 @pytest.fixture(scope="module")

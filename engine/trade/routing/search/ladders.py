@@ -371,7 +371,7 @@ class MergedLadder:
         return -(-(wanted << RATE_BITS) // (-key * self.other_unit)) if key else None
 
     def _averages_at(self, wanted: int) -> tuple[int, list[int]]:
-        """Return (the best, each maker's) average rate of the largest power of two that is at most `wanted`."""
+        """Return (the best, each maker's) average rate of the largest power of two up to `wanted`."""
         octave = 1 << wanted.bit_length() - 1
         known = self._averages.get(octave)
         if known is None:
