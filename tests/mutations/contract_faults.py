@@ -128,7 +128,7 @@ class _Faults:
             at, count = (int(each.get("value", "-1"), 0) for each in (place, size))
             if count == 0:
                 yield place["src"]
-            if name in _CALLS and size is arguments[-1] and 0 <= at and 0 <= count < _SCRATCH_BYTES - at:
+            if name in _CALLS and size is arguments[-1] and at >= 0 and 0 <= count < _SCRATCH_BYTES - at:
                 yield size["src"]
 
     def _meets(self, node: Node) -> bool:

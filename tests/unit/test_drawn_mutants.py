@@ -197,8 +197,8 @@ FAULTS = [
     ("!(a == b)", "(a == b)"),
 ]
 NONE_OF = {"3", "4", "*", "i++", ">=", "13", "14", "31"}
-"""Texts of the contract without a fault: words, members of an error, the step of a loop, the bound of the less of
-two, places of no bytes, the size of an answer in scratch memory.
+"""Texts of the contract without a fault: words, members of an error, the step of a loop, the bound of the
+less of two, places of no bytes, the size of an answer in scratch memory.
 """
 
 
