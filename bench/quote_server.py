@@ -2,9 +2,9 @@
 
     python -m bench.quote_server --fd 5 --graph wide
 
-Every maker's books are built again with other prices once in `REFRESH_S`, one maker after another, so that
-caches of the books live no longer than in a venue with feeds. The chain is the embedded one, the store
-a process of its own. SIGTERM ends the server.
+After every `QUOTES_A_CHANGE` quotes all books of one maker, one maker after another, are built again with
+other prices: a quote is the same work at any rate and on any machine. The chain is the embedded one, the
+store a process of its own. SIGTERM ends the server.
 """
 
 import secrets
@@ -12,6 +12,7 @@ import signal
 import socket
 import tempfile
 import time
+from collections import Counter
 from decimal import Decimal
 from itertools import count
 from pathlib import Path
@@ -29,7 +30,8 @@ from cambist.engine.roles.venue.app import opened_venue
 from cambist.feeds.books.book import Book, build_book
 from cambist.feeds.books.pair_index import LiveBook, PairIndex
 
-REFRESH_S = 1.0
+QUOTES_A_CHANGE = 30  # 20 makers that change their prices once a second, beside 600 quotes a second
+LOOK_S = 0.001
 VERSIONS = 8
 LIQUIDITY_USD = Decimal(1_000_000)
 _SETTINGS = f"""
@@ -87,13 +89,16 @@ class Books:
             ends = [parse_address(token.address, "address") for token in pair]
             self._index.put(LiveBook(f"maker-{maker}", ends[0], ends[1], book, LIQUIDITY_USD))
 
-    async def keep_fresh(self) -> None:
-        """Replace the books of one maker after another, without end."""
-        due = trio.current_time()
+    async def keep_fresh(self, outcomes: Counter[tuple[str, str]]) -> None:
+        """Replace the books of one maker after another, without end.
+
+        Args:
+            outcomes: number of answers by (mode, outcome).
+        """
         for number in count(MAKERS):
+            while outcomes.total() < (number - MAKERS) * QUOTES_A_CHANGE:  # noqa: ASYNC110  counts have no event
+                await trio.sleep(LOOK_S)
             self.show(number % MAKERS, number // MAKERS)
-            due += REFRESH_S / MAKERS
-            await trio.sleep_until(due)
 
 
 def settings_text() -> str:
@@ -120,7 +125,7 @@ async def serve(listener: socket.socket, folder: Path, graph: str) -> None:
         books = Books(app.chains[CHAIN_ID].index, graph)
         freeze()
         async with trio.open_nursery() as nursery:
-            nursery.start_soon(books.keep_fresh)
+            nursery.start_soon(books.keep_fresh, app.quotes.outcomes)
             nursery.start_soon(app.run, listener)
             with trio.open_signal_receiver(signal.SIGTERM) as signals:
                 async for _ in signals:

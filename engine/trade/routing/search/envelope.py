@@ -13,10 +13,9 @@ less than a fill's gas and the rounding of `weighed`.
 Source: the fixed-charge problem's Lagrangian relaxation.
 """
 
-from bisect import bisect_left
-from collections import deque
-from collections.abc import Sequence
-from heapq import heappop, heappush, heapreplace
+from bisect import bisect_left, insort
+from collections.abc import Collection, Sequence
+from heapq import heappop, heappush
 from itertools import islice
 
 from .directed import DirectedLadder, rate_key
@@ -33,24 +32,37 @@ class Envelope:
 
     Args:
         ladders: makers' books in one trade direction, all in the same units.
-        by_first_rate: indices of the ladders, ordered by the rate of their first level, best first.
         fixed: token whose amount is fixed: 0 the token given (SELL), 1 the token received (BUY).
         fill_cost: gas cost of a fill, in the ladders' units of the other token, rounded by `weighed`.
+        before: envelope of the same makers and the same cost before some of their books changed; None to sort
+            the makers anew.
+        changed: indices of the ladders that differ from those of `before`.
     """
 
     def __init__(
-        self, ladders: Sequence[DirectedLadder], by_first_rate: Sequence[int], fixed: int, fill_cost: int
+        self,
+        ladders: Sequence[DirectedLadder],
+        fixed: int,
+        fill_cost: int,
+        before: "Envelope | None" = None,
+        changed: Collection[int] = (),
     ) -> None:
         self.fill_cost = fill_cost
         self._ladders = ladders
         self._fixed = fixed
+        if before is None:
+            # (sort key of the rate, maker, the level at which the first part ends), the best part first
+            self._firsts = sorted([self._first_part(maker) for maker in range(len(ladders))])
+        else:
+            self._firsts = [first for first in before._firsts if first[1] not in changed]
+            for maker in changed:
+                insort(self._firsts, self._first_part(maker))
+        self._begun = 0  # makers whose first parts are sorted into the lists below
         self._owners: list[int] = []
         self._levels: list[int] = []  # per part, the level of the owner's ladder at which the part ends
         self._fixed_before = [0]
         self._net_before = [0]  # of the other token after gas: received less gas (SELL), paid and gas (BUY)
-        self._unseen = deque(by_first_rate)
-        self._next: list[tuple[int, int, int]] = []  # a heap: key, maker, the level at which its part ends
-        self._reached = [0] * len(ladders)  # per maker, the level up to which its parts are sorted
+        self._next: list[tuple[int, int, int]] = []  # a heap of further levels, as `_firsts`
 
     def up_to(self, wanted: int) -> tuple[dict[int, int], int, int]:
         """Return the makers that fill an amount at the best rates after gas.
@@ -85,47 +97,39 @@ class Envelope:
         return exact // size if self._fixed else -(-exact // size), net, size
 
     def _reach(self, wanted: int) -> None:
-        upcoming, reached, total = self._next, self._reached, self._fixed_before[-1]
-        net, gas = self._net_before[-1], self.fill_cost if self._fixed else -self.fill_cost
+        firsts, upcoming, total, net = self._firsts, self._next, self._fixed_before[-1], self._net_before[-1]
+        gas = self.fill_cost if self._fixed else -self.fill_cost
         while total < wanted:
-            self._admit()
-            _, maker, level = upcoming[0]
+            first = firsts[self._begun] if self._begun < len(firsts) else None
+            if first is not None and (not upcoming or first < upcoming[0]):
+                _, maker, level = first
+                before = 0
+                self._begun += 1
+                net += gas
+            else:
+                _, maker, level = heappop(upcoming)
+                before = level - 1
             ladder = self._ladders[maker]
-            before = reached[maker]
             sums, others = ladder.sums[self._fixed], ladder.sums[1 - self._fixed]
             total += sums[level] - sums[before]
-            net += others[level] - others[before] + (0 if before else gas)
+            net += others[level] - others[before]
             self._owners.append(maker)
             self._levels.append(level)
             self._fixed_before.append(total)
             self._net_before.append(net)
-            reached[maker] = level
             if level < len(ladder.keys):
-                heapreplace(upcoming, (ladder.keys[level], maker, level + 1))
-            else:
-                heappop(upcoming)
+                heappush(upcoming, (ladder.keys[level], maker, level + 1))
 
-    def _admit(self) -> None:
-        """Queue the first parts of makers whose first level has a better rate than the queue's best part.
-
-        A first part is the top levels of a book that together have the best average rate after gas.
-        """
-        unseen, upcoming = self._unseen, self._next
-        while unseen:
-            ladder = self._ladders[unseen[0]]
-            if upcoming and upcoming[0][0] <= ladder.keys[0]:
-                return
-            known = ladder.first_parts[self._fixed]
-            if known is None or known[0] != self.fill_cost:
-                known = ladder.first_parts[self._fixed] = (self.fill_cost, *self._first_part(ladder))
-            heappush(upcoming, (known[1], unseen.popleft(), known[2]))
-
-    def _first_part(self, ladder: DirectedLadder) -> tuple[int, int]:
+    def _first_part(self, maker: int) -> tuple[int, int, int]:
         """Find the top levels of a maker's book that have the best average rate after the gas of a fill.
 
         Returns:
-            (sort key of the rate, number of these levels).
+            (sort key of the rate, maker, number of these levels).
         """
+        ladder = self._ladders[maker]
+        known = ladder.first_parts[self._fixed]
+        if known is not None and known[0] == self.fill_cost:
+            return known[1], maker, known[2]
         given, received = ladder.sums
         level = best = 0
         for after in range(1, len(given)):
@@ -136,7 +140,8 @@ class Envelope:
             if level and key >= best:
                 break
             best, level = key, after
-        return best, level
+        ladder.first_parts[self._fixed] = self.fill_cost, best, level
+        return best, maker, level
 
 
 def weighed(fill_cost: int) -> int:

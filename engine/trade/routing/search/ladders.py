@@ -18,7 +18,7 @@ A maker with books of the pair in both directions takes part with the book of th
 """
 
 from bisect import bisect_left, bisect_right
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from heapq import heapify, heappop, heapreplace
 from itertools import islice
 from operator import itemgetter
@@ -78,6 +78,7 @@ class LevelOrder:
         sums: prefix sums over the sorted segments, at least the first: (of the amounts given, of the amounts
             received).
         depths: (amount given, amount received) by all levels together.
+        changed: makers whose books differ from those of the sort order that this one was made from.
     """
 
     def __init__(
@@ -88,6 +89,7 @@ class LevelOrder:
         makers: tuple[str, ...],
         firsts: list[tuple[int, int, int]],
         depths: tuple[int, int],
+        changed: Collection[int] = (),
     ) -> None:
         self.ladders = ladders
         self.units = units
@@ -95,6 +97,7 @@ class LevelOrder:
         self.makers = makers
         self.firsts = firsts
         self.depths = depths
+        self.changed = changed
         self.owners: list[int] = []
         self.levels: list[int] = []
         self.sums: tuple[list[int], list[int]] = [0], [0]
@@ -123,6 +126,7 @@ class LevelOrder:
         if not len(books) == len(self.books) == len(self.ladders):
             return None
         ladders, firsts, (given, received) = [*self.ladders], self.firsts, self.depths
+        changed: list[int] = []
         for old, live in zip(self.books, books, strict=True):
             if live is old:
                 continue
@@ -130,12 +134,13 @@ class LevelOrder:
             if not is_alike or not has_levels(live, give) or not fits(live, give, self.units):
                 return None
             maker = self.makers.index(live.maker)
+            changed.append(maker)
             before, after = ladders[maker], DirectedLadder(live, give, self.units)
             ladders[maker] = after
             given += after.sums[0][-1] - before.sums[0][-1]
             received += after.sums[1][-1] - before.sums[1][-1]
             firsts = sorted([first for first in firsts if first[1] != maker] + [(after.keys[0], maker, 0)])
-        return LevelOrder(ladders, self.units, books, self.makers, firsts, (given, received))
+        return LevelOrder(ladders, self.units, books, self.makers, firsts, (given, received), changed)
 
     def reach(self, token: int, wanted: int) -> None:
         """Sort price levels, best first, until the sorted levels hold an amount.
@@ -180,8 +185,11 @@ class MergedLadder:
         first_rate: rate of the best level, other token per fixed token.
     """
 
-    def __init__(self, order: LevelOrder, side: Side) -> None:
+    def __init__(self, order: LevelOrder, side: Side, before: "MergedLadder | None" = None) -> None:
         self.order = order
+        self._before = before  # ladder of the books before `order.changed`
+        if before is not None:
+            before._before = None
         self.side = side
         self.makers = order.makers
         self._fixed = fixed = FIXED[side]
@@ -269,7 +277,10 @@ class MergedLadder:
     def _after_gas(self, fill_cost: int) -> Envelope:
         cost = weighed(fill_cost) * self.other_unit
         if self._envelope is None or self._envelope.fill_cost != cost:
-            self._envelope = Envelope(self.order.ladders, self._by_first_rate, self._fixed, cost)
+            before = None if self._before is None else self._before._envelope
+            if before is not None and before.fill_cost != cost:
+                before = None
+            self._envelope = Envelope(self.order.ladders, self._fixed, cost, before, self.order.changed)
         return self._envelope
 
     def _onward(self, taken: Mapping[int, int], rest: int) -> LadderCut | None:
@@ -376,7 +387,13 @@ class MergedLadder:
         known = self._averages.get(octave)
         if known is None:
             token, ladders = self._fixed, self.order.ladders
-            keys = [each.averages[token].get(octave) or each.average(token, octave) for each in ladders]
+            before = None if self._before is None else self._before._averages.get(octave)
+            if before is None:
+                keys = [each.average(token, octave) for each in ladders]
+            else:
+                keys = [*before[1]]
+                for maker in self.order.changed:
+                    keys[maker] = ladders[maker].average(token, octave)
             known = self._averages[octave] = min(keys), keys
         return known
 
@@ -599,15 +616,17 @@ def merge(
         before: earlier ladders of the same tokens and direction; the parts of unchanged books are reused.
     """
     books = tuple(books)
-    order = before[Side.SELL].order.with_books(books, give) if before else None
-    if order is None:
-        of_maker = book_of_each(books)
-        chosen = [of_maker[maker] for maker in sorted(of_maker)]
-        chosen = [live for live in chosen if has_levels(live, give)]
-        if not chosen:
-            return {}
-        units = units_of(chosen, give)
-        order = LevelOrder.of([DirectedLadder(live, give, units) for live in chosen], units, books)
+    if before:
+        order = before[Side.SELL].order.with_books(books, give)
+        if order is not None:
+            return {side: MergedLadder(order, side, before[side]) for side in Side}
+    of_maker = book_of_each(books)
+    chosen = [of_maker[maker] for maker in sorted(of_maker)]
+    chosen = [live for live in chosen if has_levels(live, give)]
+    if not chosen:
+        return {}
+    units = units_of(chosen, give)
+    order = LevelOrder.of([DirectedLadder(live, give, units) for live in chosen], units, books)
     return {side: MergedLadder(order, side) for side in Side}
 
 
