@@ -16,8 +16,8 @@ Choice: A mid price is the median of the books, not weighted by `liquidityUSD`, 
     Of an even number it is the mean of the middle two.
 """
 
-from bisect import bisect_right
-from collections.abc import Iterable, Mapping, Sequence
+from bisect import bisect_left, bisect_right, insort
+from collections.abc import Mapping, Sequence
 from fractions import Fraction
 from itertools import chain
 
@@ -50,18 +50,30 @@ class _Remembered(Struct, frozen=True):
     seen: tuple[SeenPair, ...]
 
 
-class _PairPrices(Struct, frozen=True):
-    """Cached mid prices of one token of a pair: one price from each live book of the pair.
+class _PairPrices:
+    """Mid prices of one token of a pair: one from each live book of the pair that has one.
 
     Attributes:
-        version: version of the pair's books when cached; a higher version in the index invalidates the cache.
-        rows: (maker, base token) -> the book and its mid price, or None for a book without a mid price.
-        prices: (maker, mid price) of each book with a mid price.
+        version: version of the pair's books; a higher version in the index means that books have changed.
+        of_book: (maker, base token) -> the book's mid price.
+        prices: (mid price, maker) of each of these books, in rising order.
     """
 
-    version: int
-    rows: dict[BookKey, tuple[LiveBook, Ranked | None]]
-    prices: list[tuple[str, Ranked]]
+    __slots__ = ("of_book", "prices", "version")
+
+    def __init__(self) -> None:
+        self.version = -1
+        self.of_book: dict[BookKey, Ranked] = {}
+        self.prices: list[tuple[Ranked, str]] = []
+
+    def change(self, key: BookKey, price: Ranked | None) -> None:
+        """Replace, add or remove the mid price of a book; None for a book that has none."""
+        before = self.of_book.pop(key, None)
+        if before is not None:
+            del self.prices[bisect_left(self.prices, (before, key[0]))]
+        if price is not None:
+            self.of_book[key] = price
+            insort(self.prices, (price, key[0]))
 
 
 class MidPrices:
@@ -118,7 +130,7 @@ class MidPrices:
             if worth is None:
                 continue
             self._note(token, between, seen)
-            mid = _median_of_makers(self._by_maker(token, between))
+            mid = _median_of_makers([*self._by_maker(token, between)])
             if mid is not None:
                 return mid * worth
         return None
@@ -139,31 +151,32 @@ class MidPrices:
             near[token] = _median_of_makers([*chain.from_iterable(prices)])
         return near[token]
 
-    def _by_maker(self, token: bytes, other: bytes) -> list[tuple[str, Ranked]]:
-        """List (maker, mid price of `token`) for each book between two tokens.
+    def _by_maker(self, token: bytes, other: bytes) -> list[tuple[Ranked, str]]:
+        """List (mid price of `token`, maker) for each book between two tokens that has one, in rising order.
 
         The price of one raw unit is in raw units of `other`, or in the anchors' unit of worth if `other` is
         an anchor.
         """
-        version = self._index.pair_version(token, other)
+        index = self._index
+        version = index.pair_version(token, other)
         pair = self._pairs.get((token, other))
         if pair is None or pair.version != version:
-            rows = {} if pair is None else pair.rows
-            rows = {
-                key: known
-                if (known := rows.get(key)) is not None and known[0] is live
-                else self._row(live, token, other)
-                for key, live in self._index.between(token, other).items()
-            }
-            prices = [(key[0], ranked) for key, (_, ranked) in rows.items() if ranked is not None]
-            if len(self._pairs) >= PAIRS_MAX:
-                self._pairs.clear()
-            pair = self._pairs[token, other] = _PairPrices(version, rows, prices)
+            books = index.between(token, other)
+            changed = None if pair is None else index.changed_since(token, other, pair.version)
+            if pair is None or changed is None:
+                if len(self._pairs) >= PAIRS_MAX:
+                    self._pairs.clear()
+                pair = self._pairs[token, other] = _PairPrices()
+                changed = {*books}
+            for key in changed:
+                live = books.get(key)
+                pair.change(key, None if live is None else self._ranked_mid(live, token, other))
+            pair.version = version
         return pair.prices
 
-    def _row(self, live: LiveBook, token: bytes, other: bytes) -> tuple[LiveBook, Ranked | None]:
+    def _ranked_mid(self, live: LiveBook, token: bytes, other: bytes) -> Ranked | None:
         mid = mid_price(live, token)
-        return live, None if mid is None else ranked(mid * self._anchors.get(other, 1))
+        return None if mid is None else ranked(mid * self._anchors.get(other, 1))
 
     def _note(self, one: bytes, other: bytes, seen: list[SeenPair]) -> None:
         seen.append((one, other, self._index.pair_version(one, other)))
@@ -194,13 +207,12 @@ def ranked(value: Fraction) -> Ranked:
     return (numerator << _FLOOR_BITS) // denominator, numerator, denominator
 
 
-def median(values: Iterable[Ranked]) -> Fraction | None:
+def median(ordered: Sequence[Ranked]) -> Fraction | None:
     """Median: the middle value, the mean of the middle two, or None without values.
 
     Args:
-        values: fractions with their sort keys, in any order.
+        ordered: fractions with their sort keys, in rising order.
     """
-    ordered = sorted(values)
     if not ordered:
         return None
     middle = len(ordered) // 2
@@ -210,12 +222,17 @@ def median(values: Iterable[Ranked]) -> Fraction | None:
     return (Fraction(*ordered[middle - 1][1:]) + Fraction(numerator, denominator)) / 2
 
 
-def _median_of_makers(prices: Sequence[tuple[str, Ranked]]) -> Fraction | None:
-    """Median of the makers' own median prices, so that every maker counts once. None without prices."""
-    if len({maker for maker, _ in prices}) == len(prices):
-        return median([price for _, price in prices])
+def _median_of_makers(prices: list[tuple[Ranked, str]]) -> Fraction | None:
+    """Median of the makers' own median prices, so that every maker counts once. None without prices.
+
+    Args:
+        prices: (price, maker), of each pair in rising order; the function sorts them.
+    """
+    prices.sort()
+    if len({maker for _, maker in prices}) == len(prices):
+        return median([price for price, _ in prices])
     of_maker: dict[str, list[Ranked]] = {}
-    for maker, price in prices:
+    for price, maker in prices:
         of_maker.setdefault(maker, []).append(price)
     owns = [median(own) for own in of_maker.values()]
-    return median([ranked(own) for own in owns if own is not None])
+    return median(sorted([ranked(own) for own in owns if own is not None]))

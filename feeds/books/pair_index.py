@@ -7,6 +7,7 @@ derived values for as long as the version of the pair stays the same.
 Source: ARCHITECTURE.md, "Feeds".
 """
 
+from collections import deque
 from collections.abc import Callable, Iterator, Mapping
 from decimal import Decimal
 
@@ -34,6 +35,8 @@ class LiveBook(Struct, frozen=True, gc=False):
 
 BookKey = tuple[str, bytes]  # maker, base
 
+_CHANGES_KEPT = 16  # of each pair
+
 
 class PairIndex:
     """Index of one chain's live books, those that routes may use now, by their two tokens in either order.
@@ -47,6 +50,7 @@ class PairIndex:
         self._between: dict[tuple[bytes, bytes], dict[BookKey, LiveBook]] = {}
         self._neighbours: dict[bytes, dict[bytes, Decimal]] = {}
         self._versions: dict[tuple[bytes, bytes], int] = {}
+        self._changes: dict[tuple[bytes, bytes], deque[tuple[int, BookKey]]] = {}  # version, book; the latest
         self._watchers: set[Callable[[bytes, bytes], None]] = set()
         self.version = 0
         self.topology = 0
@@ -61,7 +65,7 @@ class PairIndex:
         books[key] = live
         if before is None or before.liquidity_usd != live.liquidity_usd:
             self._weigh(live.base, live.quote, books)
-        self._touch(live.base, live.quote)
+        self._touch(live.base, live.quote, live.maker)
 
     def drop(self, maker: str, base: bytes, quote: bytes) -> None:
         """Remove a book; no error if the index does not hold it."""
@@ -69,7 +73,7 @@ class PairIndex:
         if books is None or books.pop((maker, base), None) is None:
             return
         self._weigh(base, quote, books)
-        self._touch(base, quote)
+        self._touch(base, quote, maker)
 
     def between(self, one: bytes, other: bytes) -> Mapping[BookKey, LiveBook]:
         """Live books between two tokens, whichever is the base, by (maker, base token)."""
@@ -78,6 +82,18 @@ class PairIndex:
     def pair_version(self, one: bytes, other: bytes) -> int:
         """Version of the books between two tokens; rises with every change of one of them."""
         return self._versions.get(ends_of(one, other), 0)
+
+    def changed_since(self, one: bytes, other: bytes, version: int) -> set[BookKey] | None:
+        """Keys in `between` of the books that changed, came or went after a version of the pair.
+
+        The result is None if more have changed than the index remembers.
+        """
+        changes = self._changes.get(ends_of(one, other))
+        if changes is None:
+            return set()
+        if len(changes) == _CHANGES_KEPT and changes[0][0] > version:
+            return None
+        return {key for at, key in changes if at > version}
 
     def neighbours(self, token: bytes) -> Mapping[bytes, Decimal]:
         """Map each token that has live books against `token` to these books' total liquidity, US dollars."""
@@ -105,10 +121,14 @@ class PairIndex:
             else:
                 around.pop(there, None)
 
-    def _touch(self, base: bytes, quote: bytes) -> None:
+    def _touch(self, base: bytes, quote: bytes, maker: str) -> None:
         ends = ends_of(base, quote)
         self.version += 1
         self._versions[ends] = self.version
+        changes = self._changes.get(ends)
+        if changes is None:
+            changes = self._changes[ends] = deque(maxlen=_CHANGES_KEPT)
+        changes.append((self.version, (maker, base)))
         for changed in tuple(self._watchers):
             changed(base, quote)
 

@@ -38,12 +38,23 @@ class UsdPrices:
 
         A token's value is unknown if no live books price the token.
         """
+        units = self._units(token, amount)
+        return None if units is None else Decimal(units).scaleb(-USD_DECIMALS, _EXACT)
+
+    def text(self, token: bytes, amount: int) -> str:
+        """Value of `amount` raw units of `token` as text, like `format_usd` of `value`; "0" if unknown."""
+        units = self._units(token, amount)
+        if units is None:
+            return "0"
+        digits = str(units).zfill(USD_DECIMALS + 1)
+        return f"{digits[:-USD_DECIMALS]}.{digits[-USD_DECIMALS:]}"
+
+    def _units(self, token: bytes, amount: int) -> int | None:
         worth = self._prices.worth(token)
         if worth is None:
             return None
         numerator, denominator = worth.as_integer_ratio()
-        units = mul_div_down(amount, numerator * POWERS_OF_TEN[USD_DECIMALS], denominator)
-        return Decimal(units).scaleb(-USD_DECIMALS, _EXACT)
+        return mul_div_down(amount, numerator * POWERS_OF_TEN[USD_DECIMALS], denominator)
 
     def least_worth(self, token: bytes, usd: Decimal) -> int | None:
         """Smallest amount of `token`, raw units, that is worth at least `usd` US dollars; None if unknown.

@@ -176,6 +176,7 @@ class VenueApp:
         self.admission = Admission(venue, secrets.token_bytes(HASH_SECRET_BYTES), parts.ledger)
         partners, user_places = (settings.partners, settings.tiers), venue.firm.unfilled_user_max
         market = MarketDesk(parts.chains, parts.seal, *partners, ledger=parts.ledger, user_places=user_places)
+        ids = Random(secrets.token_bytes(16))  # noqa: S311 - ids of prices are unique, and no secret
         self.quotes = Quotes(
             parts.chains,
             settings,
@@ -183,7 +184,7 @@ class VenueApp:
             self.bridges,
             self.issued,
             delta_gas=venue.delta_gas,
-            random16=lambda: secrets.token_bytes(16),
+            random16=partial(ids.randbytes, 16),
             partner_of=self.admission.partner,
         )
         self.yields = _yield_watches(parts.chains)

@@ -27,7 +27,6 @@ from decimal import Decimal
 from msgspec import Struct
 from msgspec.structs import replace
 
-from ....codecs.amounts import format_usd
 from ....codecs.bridges.bridge_terms import fee_of, input_of, output_of
 from ....codecs.messages.delta_messages import (
     AmountEntry,
@@ -246,23 +245,19 @@ def _route(way: Passage, tags: tuple[str, ...], usd: UsdPrices, usd_there: UsdPr
     delivered = TokenReference(lane.destination_chain, arriving.text)
 
     def of_middle(amount: int) -> AmountEntry:
-        return AmountEntry(middle, str(amount), format_usd(usd.value(lane.origin.routed, amount)))
+        return AmountEntry(middle, str(amount), usd.text(lane.origin.routed, amount))
 
-    arrives = AmountEntry(
-        delivered, str(way.arriving), format_usd(usd_there.value(lane.destination.routed, way.arriving))
-    )
+    arrives = AmountEntry(delivered, str(way.arriving), usd_there.text(lane.destination.routed, way.arriving))
     output = arrives
     if (there := way.there) is not None:
         wanted = TokenReference(lane.destination_chain, there.dest.text)
-        output = AmountEntry(
-            wanted, str(there.output), format_usd(usd_there.value(there.dest.routed, there.output))
-        )
+        output = AmountEntry(wanted, str(there.output), usd_there.text(there.dest.routed, there.output))
     gas = AmountEntry(
         middle if ask.paying is lane.origin else src,
         str(way.gas),
-        format_usd(usd.value(ask.paying.routed, way.gas)),
+        usd.text(ask.paying.routed, way.gas),
     )
-    given = AmountEntry(src, str(way.src), format_usd(usd.value(ask.src.routed, way.src)))
+    given = AmountEntry(src, str(way.src), usd.text(ask.src.routed, way.src))
     bridge = Bridge(lane.name, way.fee.estimated_ms, tags, lane.params(way.fee.fee))
     fees = Fees(gas, (of_middle(fee_of(way.fee.fee, way.entering)),))
     return Route(Leg(given, of_middle(way.entering)), Leg(arrives, output), bridge, fees)

@@ -19,7 +19,6 @@ from decimal import ROUND_CEILING, Decimal
 import msgspec
 from msgspec import Struct
 
-from ....codecs.amounts import format_usd
 from ....codecs.messages.delta_messages import (
     AmountEntry,
     DeltaBlock,
@@ -86,13 +85,13 @@ def delta_block(ask: DeltaAsk, plan: PlanTotal, usd: UsdPrices, block_id: str) -
         TokenReference(ask.chain_id, dest.text),
     )
     leg = Leg(
-        AmountEntry(src_reference, str(src_amount), format_usd(usd.value(src.routed, src_amount))),
-        AmountEntry(dest_reference, str(dest_amount), format_usd(usd.value(dest.routed, dest_amount))),
+        AmountEntry(src_reference, str(src_amount), usd.text(src.routed, src_amount)),
+        AmountEntry(dest_reference, str(dest_amount), usd.text(dest.routed, dest_amount)),
     )
     gas_entry = AmountEntry(
         dest_reference if paying is dest else src_reference,
         str(gas),
-        format_usd(usd.value(paying.routed, gas)),
+        usd.text(paying.routed, gas),
     )
     return DeltaBlock(
         id=block_id,

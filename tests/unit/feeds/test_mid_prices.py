@@ -1,6 +1,9 @@
 """Worth by mid prices: which books count, and how far one maker can move it."""
 
 from fractions import Fraction
+from random import Random
+
+import pytest
 
 from cambist.feeds.books.mid_prices import MidPrices, median, ranked
 from support.makers.live_books import DAI, ODD, ONE, USDC, WBTC, WETH, a_book, an_index
@@ -57,6 +60,27 @@ def test_what_is_remembered_of_a_book_ends_with_it() -> None:
     assert prices.worth(WETH) is None
 
 
+@pytest.mark.parametrize("changes", [1, 5, 40])
+def test_prices_that_follow_changes_are_those_of_a_fresh_reading(changes: int) -> None:
+    """Of books that come, go and change, more of them between two readings than the index remembers."""
+    numbers, index = Random(changes), an_index()
+    prices = MidPrices(index, DOLLARS)
+    for _ in range(60):
+        for _ in range(changes):
+            maker, base, quote = (
+                numbers.choice("abcdef"),
+                *numbers.choice([(WETH, USDC), (WETH, DAI), (USDC, WETH)]),
+            )
+            if numbers.random() < 0.2:
+                index.drop(maker, base, quote)
+                continue
+            bid = numbers.choice([2_400, 2_500, 2_500, 2_600])
+            shown = (bid, bid + 2) if base == WETH else (1 / (bid + 2), 1 / bid)
+            asks = f"{shown[1]:.9f} 1" if numbers.random() < 0.9 else ""
+            index.put(a_book(maker, base, quote, bids=f"{shown[0]:.9f} 1", asks=asks))
+        assert prices.worth(WETH) == MidPrices(index, DOLLARS).worth(WETH)
+
+
 def test_values_that_are_hardly_apart_keep_their_order() -> None:
     near = [Fraction(1, 10**18) + Fraction(turn, 10**60) for turn in (2, 0, 1)]
     assert _median(*near) == near[2]
@@ -64,7 +88,7 @@ def test_values_that_are_hardly_apart_keep_their_order() -> None:
 
 
 def _median(*values: Fraction) -> Fraction | None:
-    return median(map(ranked, values))
+    return median(sorted(map(ranked, values)))
 
 
 def test_two_makers_meet_in_the_middle() -> None:

@@ -2,6 +2,7 @@
 
 from decimal import Decimal
 
+from cambist.codecs.amounts import format_usd
 from cambist.config.limits import UINT256_MAX
 from cambist.feeds.books.usd_prices import UsdPrices
 from support.makers.live_books import DAI, DECIMALS, ONE, USDC, WBTC, WETH, a_book, an_index
@@ -48,3 +49,11 @@ def test_the_least_that_is_worth_so_much() -> None:
     assert usd.value(WETH, least) == Decimal("0.01")
     assert usd.least_worth(USDC, Decimal(0)) == 0
     assert usd.least_worth(WBTC, Decimal(1)) is None
+
+
+def test_a_text_is_the_value_as_it_is_formatted() -> None:
+    index = an_index(a_book("alpha", WETH, USDC, bids="2 1", asks="4 1"))
+    usd = UsdPrices(index, DECIMALS, STABLES)
+    for token, amount in ((USDC, 0), (USDC, 1_234_567), (WETH, 66_666_666), (WETH, 1), (USDC, UINT256_MAX)):
+        assert usd.text(token, amount) == format_usd(usd.value(token, amount))
+    assert usd.text(WBTC, 1) == format_usd(None) == "0"
