@@ -143,6 +143,7 @@ FEED_REFUSALS_EVERY_S = 5.0  # between two lines of the log about a maker's refu
 FEED_REMARK_EVERY_S = 1.0  # between two messages of a maker that are logged
 BOOK_STALE_S = 10.0  # a book that was not confirmed for so long leaves routing
 BOOK_LOOK_S = 0.25  # between two looks at the age of books
+BOOK_REST_S = 1.0  # likewise, while no book, rest or bound of a polled maker ends sooner
 FIRM_SOFT_S = 0.5  # ARCHITECTURE.md, "Firm quotes": after this time no further maker is asked
 FIRM_HARD_S = 0.75  # after this time no answer is waited for
 FIRM_BEAT_S = 0.025  # between two looks at the clock during a round; a look later by another beat is a stall

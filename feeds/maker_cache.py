@@ -305,6 +305,18 @@ class MakerCache:
             self.release(_REST)
         self.blacklist.expire(now_ms)
 
+    def due_ms(self) -> int | None:
+        """Unix milliseconds of the next change by `expire`, of a stale book or the end of a rest or bound.
+
+        The result is None without such a change. Blacklistings end by themselves.
+        """
+        due = [*self._rests.values(), *(until_ms for _, until_ms in self._bounds.values())]
+        if _REST in self._withheld:
+            due.append(self._rests_until_ms)
+        if self._ages:
+            due.append(self._entries[next(iter(self._ages))].confirmed_ms + self._stale_ms)
+        return min(due, default=None)
+
     # --- Reading ------------------------------------------------------------------------------------
 
     def live(self, pair_id: str) -> tuple[bytes, bytes, PriceGrid] | None:

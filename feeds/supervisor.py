@@ -10,7 +10,8 @@ The tasks handle a maker's faults by themselves. Any other error is logged with 
 started again after a doubling, jittered pause. A task's failure takes down no other task and no other maker:
 a feed ends only when it is cancelled.
 
-The watchdog checks the age of books: stale books leave routing even while the socket is up. A maker need not
+The watchdog checks the age of books: stale books leave routing even while the socket is up. It looks less
+often while nothing of a polled maker is about to end. A maker need not
 repeat unchanged books over its socket: with a socket, /prices is polled three times in `stale_s`, which
 confirms unchanged books.
 
@@ -31,7 +32,7 @@ import trio
 from msgspec import Struct
 
 from ..config.sections.venue import VenueMakerChain
-from ..config.timeouts import BOOK_LOOK_S, FEED_PAUSE_S_MAX, FEED_REFUSALS_EVERY_S
+from ..config.timeouts import BOOK_LOOK_S, BOOK_REST_S, FEED_PAUSE_S_MAX, FEED_REFUSALS_EVERY_S
 from ..crypto.hmac_auth import RequestSigner
 from .backoff import pause_s
 from .blacklist import MakerBlacklist
@@ -209,7 +210,10 @@ class MakerFeed:
                 self._stream.heed_grace()
             self.cache.release(WATCHDOG)
             self._tell_refusals(self._wall_ms())
-            await tick(BOOK_LOOK_S)
+            # A rest or bound that comes while the task sleeps longer may end later by as much.
+            due_ms = None if self._stream is not None else self.cache.due_ms()
+            is_quiet = due_ms is not None and due_ms - self._wall_ms() > 1_000 * (BOOK_REST_S + BOOK_LOOK_S)
+            await tick(BOOK_REST_S if is_quiet else BOOK_LOOK_S)
 
     def _tell_refusals(self, now_ms: int) -> None:
         """Log why pairs were refused since the last such line, at most once in FEED_REFUSALS_EVERY_S."""

@@ -33,6 +33,7 @@ from msgspec import Struct
 from ...codecs.http1 import ClientConnection, Http1Limits, Response
 from ...config.errors import AnswerOverLimit, MakerError
 from ...config.timeouts import HTTP_POOL_IDLE_S, HTTP_POOL_LOOK_S
+from ..ticks import next_tick
 from .dial_fault import dial_fault
 from .lean_stream import LeanStream, has_input
 from .streams import Dial, dial
@@ -342,7 +343,7 @@ class HttpClient:
             self._idle.append(connection)
             # `_watch` sleeps until `_wake_at`: bring forward its next look at idle connections.
             if self._wake_at > now + HTTP_POOL_LOOK_S:
-                self._wake_at = self._nap.deadline = now + HTTP_POOL_LOOK_S
+                self._wake_at = self._nap.deadline = next_tick(HTTP_POOL_LOOK_S)
         else:
             await trio.aclose_forcefully(connection.stream)
         return answer
@@ -428,7 +429,7 @@ class HttpClient:
             for connection in ended:
                 self._idle.remove(connection)
             if self._idle:
-                self._wake_at = min(self._wake_at, now + HTTP_POOL_LOOK_S)
+                self._wake_at = min(self._wake_at, next_tick(HTTP_POOL_LOOK_S))
             # A request may set an earlier `_wake_at` at the checkpoints below; the loop reads it after them.
             with trio.CancelScope(shield=True):  # or the first checkpoint would keep the rest open
                 for connection in ended:

@@ -111,6 +111,23 @@ async def test_a_fill_releases_its_reservation_and_its_users_count(tmp_path: Pat
             await until(lambda: held.reserved == 2_500_000_000)
 
 
+async def test_a_block_that_has_been_read_is_not_read_again(tmp_path: Path) -> None:
+    """A round is then one question; the next block, and another one of the same height, are read."""
+    async with scripted_node() as node:
+        funded(node)
+        settings = settings_of(node_url=node.url, node_every_ms=10)
+        async with running_maker(tmp_path, settings) as (maker, venue):
+            await until(lambda: not maker.chains[CHAIN_ID].desk.withheld)
+            assert (await quote(venue))[1]["order"]
+            node.asked.clear()
+            await until(lambda: len(node.asked) > 5)
+            assert {*node.asked} == {"eth_getBlockByNumber"}
+            node.block += 1
+            await until(lambda: "eth_call" in node.asked)
+            node.balances[USDC] = 7
+            await until(lambda: holdings(maker)[USDC].funds == 7)
+
+
 async def test_a_node_that_does_not_answer_stops_firm_quotes_until_it_does(tmp_path: Path) -> None:
     async with scripted_node() as node:
         node.away = True

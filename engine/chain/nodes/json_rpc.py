@@ -37,20 +37,23 @@ _REFUSES_BATCH = frozenset((400, 404, 405, 413, 415, 422, 501))
 
 
 class Head(msgspec.Struct, frozen=True):
-    """Height and timestamp of a node's latest block.
+    """Height, timestamp and hash of a node's latest block.
 
     Attributes:
         number: height of the block.
         time_s: timestamp of the block, Unix seconds.
+        hash: of 32 bytes.
     """
 
     number: int
     time_s: int
+    hash: bytes
 
 
 class _LatestBlock(msgspec.Struct):
     number: str
     timestamp: str
+    hash: str
 
 
 class _Answer(msgspec.Struct):
@@ -147,7 +150,7 @@ class RpcNode:
         return results
 
     async def head(self) -> Head:
-        """Read height and timestamp of the node's latest block.
+        """Read height, timestamp and hash of the node's latest block.
 
         Raises:
             ChainError: the node gives no valid answer.
@@ -155,7 +158,8 @@ class RpcNode:
         (answer,) = await self.batch([("eth_getBlockByNumber", ["latest", False])])
         try:
             block = _decode_block(answer)
-            return Head(int(block.number, 16), int(block.timestamp, 16))
+            found = parse_hex(block.hash, "hash of a block")
+            return Head(int(block.number, 16), int(block.timestamp, 16), found)
         except (InvalidInput, ValueError):
             raise ChainError(f"{self.name}: not a block: {answer[:80]!a}") from None
 

@@ -15,6 +15,8 @@ from cambist.codecs.messages.wire import encode
 from cambist.config import limits
 from cambist.config.errors import ServiceUnavailable
 from cambist.config.sections.server import ServerSettings
+from cambist.crypto.hexadecimal import to_hex
+from cambist.crypto.keccak import keccak256
 from cambist.engine.chain.nodes.json_rpc import RpcNode
 from cambist.engine.host.process.clock import WallClock
 from cambist.engine.host.server import HttpCall, Reply, RouteGroup, Router, Server
@@ -75,11 +77,18 @@ class ScriptedNode:
             return answer | {"error": {"code": 3, "message": "execution reverted"}}
         if request["method"] == "eth_getBlockByNumber":
             time_s = int(time.time()) - self.behind_s
-            return answer | {"result": {"number": hex(self.block), "timestamp": hex(time_s)}}
+            return answer | {
+                "result": {"number": hex(self.block), "timestamp": hex(time_s), "hash": to_hex(self._hash())}
+            }
         call, tag = request["params"]
         self.tags.add(tag)
         data = bytes.fromhex(call["data"][2:])
         return answer | {"result": "0x" + self._returned(call["to"], data).hex()}
+
+    def _hash(self) -> bytes:
+        """Hash of the latest block, which stands for all that calls read at it."""
+        state = self.block, self.balances, self.allowances, self.remaining, self.returned
+        return keccak256(repr(state).encode())
 
     def _returned(self, to: str, data: bytes) -> bytes:
         if self.returned:

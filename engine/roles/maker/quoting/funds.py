@@ -6,6 +6,8 @@ could still fill. A round at a lower block than the last one is discarded: it co
 behind the same URL, or from an unfinished reorganisation. Only after twice `stale_s` of such rounds, long
 after quoting has stopped, does the maker conclude that the chain was rolled back.
 
+A block whose state has been read is not read again: on a quiet chain a round is one question.
+
 With node_head_max_s = 0, for devnets that mine on demand, quotes are released by the process's clock.
 
 Source: spec 3.5.9 to 3.5.11; interop.md 1 (`remaining`).
@@ -20,7 +22,7 @@ import trio
 from .....codecs.contracts import calldata
 from .....config.errors import ChainError
 from ....chain.nodes.json_rpc import RpcNode
-from .ledger import MakerHolding, Share
+from .ledger import MakerHolding, Promise, Share
 from .quotes import Desk
 
 QUOTES_PER_CALL = 500
@@ -70,7 +72,8 @@ class MakerFunds:
         self._holdings = holdings
         self._settings = settings
         self._wall_ms = wall_ms
-        self._block = 0
+        self._block, self._hash = 0, b""
+        self._funds: list[int] = []  # of each holding, at the block that was read last
         self._read_at = trio.current_time()
         self._shares = [Share(settings.processes, settings.promise_s) for _ in holdings]
 
@@ -95,16 +98,31 @@ class MakerFunds:
             await trio.sleep(self._settings.every_s)
 
     async def read(self) -> None:
-        """Read the maker's funds in all tokens, and the fills of the next QUOTES_PER_ROUND live quotes, from
-        the node at its latest block.
+        """Read the maker's funds in all tokens, and the fills of up to QUOTES_PER_ROUND live quotes, from
+        the node at its latest block, unless all has been read at that block.
 
         Raises:
             ChainError: a read failed; the recorded funds and quotes stay as they were.
         """
-        settings, node, ledger = self._settings, self._node, self._desk.ledger
-        head = await node.head()
+        settings, ledger = self._settings, self._desk.ledger
+        head = await self._node.head()
         self._check(head.number, head.time_s)
-        live = ledger.take_turns(QUOTES_PER_ROUND)
+        # At the same block all is as it was read. Quotes that were signed since then are unfilled in it.
+        if head.hash != self._hash:
+            is_whole = len(ledger) <= QUOTES_PER_ROUND
+            await self._read_block(
+                head.number, ledger.promises() if is_whole else ledger.take_turns(QUOTES_PER_ROUND)
+            )
+            self._hash = head.hash if is_whole else b""
+        self._apply(self._funds)
+        # Set last: the ledger releases expired quotes by this time, so the funds at this block come first.
+        self._block, self._read_at = head.number, trio.current_time()
+        self._desk.chain_time_s = head.time_s if settings.head_max_s else None
+        self._desk.withhold("funds", "")
+
+    async def _read_block(self, block: int, live: Sequence[Promise]) -> None:
+        """Read the maker's funds in all tokens, and the fills of some of its live quotes, at a block."""
+        settings, node, ledger = self._settings, self._node, self._desk.ledger
         chunks = [live[start : start + QUOTES_PER_CALL] for start in range(0, len(live), QUOTES_PER_CALL)]
         reads = [(holding.token, calldata.balance_of(settings.maker)) for holding in self._holdings]
         reads += [
@@ -120,23 +138,18 @@ class MakerFunds:
         ]
         # During this await quotes may be signed or released. A new quote stays reserved in full until a later
         # round reads it; `settle` ignores a released quote.
-        answers = await node.call_all(reads, head.number)
+        answers = await node.call_all(reads, block)
         count = len(self._holdings)
-        funds = [
+        self._funds = [
             min(_word(balance), _word(allowance))
             for balance, allowance in zip(answers[:count], answers[count : 2 * count], strict=True)
         ]
         remainders = [
             _words(answer, len(chunk)) for answer, chunk in zip(answers[2 * count :], chunks, strict=True)
         ]
-        self._apply(funds)
         for chunk, remainder in zip(chunks, remainders, strict=True):
             for promise, left in zip(chunk, remainder, strict=True):
                 ledger.settle(promise, left)
-        # Set last: the ledger releases expired quotes by this time, so the funds at this block come first.
-        self._block, self._read_at = head.number, trio.current_time()
-        self._desk.chain_time_s = head.time_s if settings.head_max_s else None
-        self._desk.withhold("funds", "")
 
     def _check(self, block: int, time_s: int) -> None:
         """Raise ChainError if the node's latest block is outdated: too old, or lower than the block of the
