@@ -10,7 +10,9 @@ from cambist.codecs.contracts import calldata, owner_calldata
 from cambist.codecs.contracts.abi import address_word, bytes_tail, encode, selector, uint_word
 from cambist.codecs.contracts.calldata import approve
 from cambist.codecs.contracts.delta_calldata import SettlementStep
+from cambist.codecs.eip712_orders.partner_and_fee import PartnerAndFee, pack_partner_and_fee
 from cambist.crypto.hexadecimal import to_hex
+from cambist.engine.chain.proceeds import of_sale
 from support.chain.world import MOST, NATIVE, ONE, USDC, World
 from support.contracts import permit2
 from support.contracts.permits import eip2612_permit, token_domain
@@ -103,14 +105,21 @@ async def test_what_lies_with_the_executor_is_the_owners_if_the_relayer_names_it
     assert await world.balance(world.usdc, world.at.executor) == 0
 
 
+@pytest.mark.parametrize("use_shares", [False, True])
 async def test_fees_and_shares_of_surplus_are_those_of_every_sale(
-    world: World, market: Market, vault: Vault
+    world: World, market: Market, vault: Vault, use_shares: bool
 ) -> None:
-    partner = int.from_bytes(world.partner.address, "big")
-    order = await market.a_productive_order(strategy=vault.address, partner_and_fee=partner << 96 | 100)
-    settled = await market.settle(order, *market.agent_steps(FAIR))
-    assert settled.event.received == FAIR * 99 // 100
-    assert await market.owed(world.partner.address, world.usdc) == FAIR // 100
+    terms = PartnerAndFee(world.partner.address, 100, True, False)
+    order = await market.a_productive_order(
+        strategy=vault.address, use_shares=use_shares, partner_and_fee=pack_partner_and_fee(terms)
+    )
+    received = FAIR + 90 * USDC
+    cut = of_sale(received, order.expected_amount, order.dest_amount, terms)
+    assert cut.share > 0
+    settled = await market.settle(order, *market.agent_steps(received))
+    assert settled.event.received == received - cut.total
+    assert await market.owed(world.partner.address, world.usdc) == cut.fee + cut.share
+    assert await market.owed(world.protocol, world.usdc) == cut.share
 
 
 async def test_a_wrong_signature_an_old_order_and_a_bridge_are_refused(
