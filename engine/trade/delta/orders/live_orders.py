@@ -89,13 +89,14 @@ class LiveOrder(Struct, eq=False, gc=False):
         return replace(part, src_amount=worth.assets)
 
 
-class Sold(Struct, frozen=True):
+class Sold(Struct, frozen=True, gc=False):
     """Number of orders of an owner that sell a token, and the raw units that they sell together."""
 
     count: int
     amount: int
 
 
+_NOTHING_SOLD = Sold(0, 0)
 _SELLING = OPEN | {OrderStatus.SUSPENDED}
 """States of signed orders that may still take their owner's tokens: anybody may submit unsigned ones."""
 
@@ -128,7 +129,8 @@ class LiveOrders(LiveRows[DeltaOrderRow, LiveOrder]):
     def __init__(self, store: Store, leases: Leases) -> None:
         super().__init__(DELTA, store, leases)
         self._of_nonce: dict[tuple[int, bytes, bytes], tuple[bytes, ...]] = {}
-        self._selling: dict[tuple[int, bytes, bytes], dict[bytes, LiveOrder]] = {}  # by token, then by hash
+        self._sold: dict[tuple[int, bytes, bytes], Sold] = {}  # by chain, owner and token
+        self._left: dict[bytes, int] = {}  # order hash -> what the order counts for in `_sold`
         self.bytes = 0
 
     def of_nonce(self, chain_id: int, owner: bytes, nonce32: bytes) -> frozenset[bytes]:
@@ -142,9 +144,7 @@ class LiveOrders(LiveRows[DeltaOrderRow, LiveOrder]):
 
     def sold(self, chain_id: int, owner: bytes, token: bytes) -> Sold:
         """Number of an owner's orders that may still sell a token, and how much they sell together."""
-        orders = self._selling.get((chain_id, owner, token), {}).values()
-        amounts = [_left_to_sell(live) for live in orders if live.row.status in _SELLING]
-        return Sold(len(amounts), sum(amounts))
+        return self._sold.get((chain_id, owner, token), _NOTHING_SOLD)
 
     def settlement_failed(self, live: LiveOrder) -> None:
         """Count a failed settlement of an order, which lengthens the pause before its next auction round."""
@@ -244,18 +244,35 @@ class LiveOrders(LiveRows[DeltaOrderRow, LiveOrder]):
     def _gives_way(self, row: DeltaOrderRow, now_ms: int) -> OrderStep[DeltaOrderRow] | None:
         return gave_way(row, now_ms)
 
+    def _place(self, live: LiveOrder) -> None:
+        super()._place(live)
+        self._count_sold(live, _left_to_sell(live) if live.row.status in _SELLING else None)
+
+    def _count_sold(self, live: LiveOrder, left: int | None) -> None:
+        """Count an order with what it may still sell; None for an order that sells nothing any more."""
+        before = self._left.get(live.order_hash)
+        if left == before:
+            return
+        account = live.row.chain_id, live.terms.owner, live.terms.held_token
+        sold = self._sold.get(account, _NOTHING_SOLD)
+        count = sold.count + (left is not None) - (before is not None)
+        if left is None:
+            del self._left[live.order_hash]
+        else:
+            self._left[live.order_hash] = left
+        if count:
+            self._sold[account] = Sold(count, sold.amount + (left or 0) - (before or 0))
+        else:
+            del self._sold[account]
+
     def _added(self, live: LiveOrder) -> None:
         key = _nonce(live.row)
         self._of_nonce[key] = (*self._of_nonce.get(key, ()), live.order_hash)
         self.bytes += weight_of(live.terms, live.order.metadata, live.document.signature)
-        self._selling.setdefault(_account(live), {})[live.order_hash] = live
 
     def _dropped(self, live: LiveOrder) -> None:
         self.bytes -= weight_of(live.terms, live.order.metadata, live.document.signature)
-        selling = self._selling.get(account := _account(live), {})
-        selling.pop(live.order_hash, None)
-        if not selling:
-            self._selling.pop(account, None)
+        self._count_sold(live, None)
         key = _nonce(live.row)
         others = tuple(other for other in self._of_nonce.pop(key, ()) if other != live.order_hash)
         if others:
@@ -274,10 +291,6 @@ def _left_to_sell(live: LiveOrder) -> int:
     if isinstance(order, TwapOrder | TwapBuyOrder):
         whole = order.num_slices
     return mul_div_up(terms.held_total, max(whole - live.filled, 0), max(whole, 1))
-
-
-def _account(live: LiveOrder) -> tuple[int, bytes, bytes]:
-    return live.row.chain_id, live.terms.owner, live.terms.held_token
 
 
 def _nonce(row: DeltaOrderRow) -> tuple[int, bytes, bytes]:

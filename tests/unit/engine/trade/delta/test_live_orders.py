@@ -2,6 +2,7 @@
 
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
+from functools import partial
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -23,7 +24,7 @@ from cambist.engine.store.tables import DELTA_DOCUMENT, DELTA_FILL, DELTA_ORDER
 from cambist.engine.store.units import Change, Done, Unit, new, put
 from cambist.engine.trade.delta.orders.document import encode_document
 from cambist.engine.trade.delta.orders.life import SETTLE, DeltaStep
-from cambist.engine.trade.delta.orders.live_orders import LiveOrder, LiveOrders
+from cambist.engine.trade.delta.orders.live_orders import LiveOrder, LiveOrders, Sold
 from cambist.engine.trade.orders.order_units import DELTA, Intent, effect_key, step
 from cambist.engine.trade.orders.step import OrderStep
 from support.delta.bidding import a_round_order
@@ -168,3 +169,38 @@ async def test_what_others_change_is_followed(tmp_path: Path) -> None:
         await until(lambda: live(orders, row).settling)
         assert live(orders, row).row == won
         nursery.cancel_scope.cancel()
+
+
+def to_status(row: DeltaOrderRow, **changed: Any) -> DeltaStep:
+    return OrderStep(step(row, NOW_MS, **changed))
+
+
+async def test_what_an_owner_sells_follows_fills_ends_and_their_undoing(tmp_path: Path) -> None:
+    """Of two orders for as much: one is filled by a third, lacks funds, ends, and is open again."""
+    async with one_order(tmp_path) as (store, orders, row):
+        asked = a_round_order(2)
+        second = a_delta_order(2)
+        await orders.add(second, asked.document, asked.order, asked.terms)
+        account = row.chain_id, asked.terms.owner, asked.terms.held_token
+        whole = asked.terms.held_total
+        assert orders.sold(*account) == Sold(2, 2 * whole)
+        assert orders.sold(row.chain_id, asked.terms.owner, bytes(20)) == Sold(0, 0)
+
+        part = whole // 3
+        block = row.chain_id, hash_of(7), hash_of(8), 0, 10
+        sums = amount32(part), amount32(part), NOW_MS, amount32(part)
+        fill = DeltaFill(*block, row.order_hash, None, *sums, is_closed=False)
+        after = step(row, NOW_MS, spent=amount32(part), received=amount32(part))
+        await changed_by_another(store, row, after, more=(put(DELTA_FILL, fill),))
+        for status, sold in (
+            (OrderStatus.ACTIVE, Sold(2, 2 * whole - part)),
+            (OrderStatus.SUSPENDED, Sold(2, 2 * whole - part)),
+            (OrderStatus.CANCELLED, Sold(1, whole)),
+            (OrderStatus.ACTIVE, Sold(2, 2 * whole - part)),
+        ):
+            await orders.step(row.order_hash, partial(to_status, status=status))
+            assert orders.sold(*account) == sold, status
+        for each in (row, second):
+            await orders.step(each.order_hash, partial(to_status, status=OrderStatus.EXPIRED))
+            await orders.step(each.order_hash, partial(to_status, is_final=True))
+        assert orders.sold(*account) == Sold(0, 0)
