@@ -67,6 +67,11 @@ class KnownChain(EmbeddedChain):
             self._head = await super().block()
         return self._head
 
+    async def recent_block(self, age_s: float) -> Header:
+        """Return the header of the latest block, as `block`."""
+        header = await self.block()
+        return await super().recent_block(age_s) if header is None else header
+
     async def call_many(
         self, calls: Sequence[EthCall], at: At = None, time_s: int | None = None
     ) -> list[bytes | Exception]:

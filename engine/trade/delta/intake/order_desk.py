@@ -239,7 +239,7 @@ class OrderDesk:
             signatures.wrong()  # anybody may submit it in the name of a contract
         if signature.is_pre_signature:
             self._check_room(owner, row.status)
-        document = replace(submission.document, is_unwrapped=await in_time(self._is_unwrapped(submission)))
+        document = replace(submission.document, is_unwrapped=await self._is_unwrapped(submission))
         # Other orders may end to make room. It is the last step that may refuse before the order is stored.
         await self._find_room(submission, row, causer)
         order, terms = submission.order, submission.terms
@@ -397,13 +397,13 @@ class OrderDesk:
         """Whether the order's bridge pays the beneficiary native tokens in place of their wrapped form.
 
         Raises:
-            ChainError: no node of the destination answers.
+            ServiceUnavailable: no node of the destination answers in time.
         """
         bridge = bridge_of(submission.order)
         if submission.document.arrivals or not self._bridges.unwraps(bridge):
             return False
         there = self._chains[bridge.destination_chain_id].chain
-        code = await there.code(submission.terms.beneficiary)
+        code = await in_time(there.code(submission.terms.beneficiary))
         return not code or is_delegation(code)
 
     async def _check_owner_there(self, submission: Submission, served: ServedChain) -> None:
