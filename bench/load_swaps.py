@@ -14,7 +14,7 @@ import sys
 import tempfile
 import time
 from collections import Counter
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager, nullcontext
 from pathlib import Path
 
@@ -23,7 +23,9 @@ import trio
 from rich.console import Console
 from rich.table import Table
 
+from bench.compare import Rounds
 from bench.cpu_samples import CpuSamples, Stack
+from bench.decimal_walk import walk_us
 from bench.delta_ground import OWNER, Deployed, deployed, environ, now_s, settings_text
 from bench.delta_work import CHAIN_ID, OWNERS, Orders, owner_key
 from cambist.codecs.contracts import calldata
@@ -309,18 +311,62 @@ def is_evm(stack: Stack) -> bool:
     return any(frame.startswith(_EVM) for frame in stack)
 
 
-def table(found: list[Swaps]) -> Table:
-    """Make a table of the runs of whole swaps: rates, times and CPU per order."""
-    shown = Table("swaps", "a second", "taken a second", "p50 s", "p99 s", "CPU ms each", box=None)
-    for run in found:
-        each = run.each_s
+class Row(msgspec.Struct, frozen=True, kw_only=True):
+    """Results of a round: of a run, and of a sampled run after it.
+
+    Attributes:
+        evm_share: share of the sampled run's CPU that the embedded chain's EVM and ledger use.
+        walk_us: CPU of a Decimal walk, measured just afterwards.
+    """
+
+    swaps: Swaps
+    evm_share: float
+    walk_us: float
+
+    @property
+    def own_ms(self) -> float:
+        """CPU of a swap, milliseconds, without the embedded chain's EVM, which is a node's work elsewhere."""
+        return 1e3 * self.swaps.cpu_s / self.swaps.count * (1 - self.evm_share)
+
+
+def run(rounds: int) -> list[Row]:
+    """Run the load test of whole swaps `rounds` times.
+
+    Raises:
+        AssertionError: an order did not reach its expected state.
+    """
+    return [_round() for _ in range(rounds)]
+
+
+def _round() -> Row:
+    found, samples = trio.run(swaps, COUNT), CpuSamples()
+    trio.run(swaps, COUNT, samples)
+    evm = sum(number for stack, number in samples.stacks.items() if is_evm(stack))
+    return Row(swaps=found, evm_share=evm / samples.stacks.total(), walk_us=walk_us())
+
+
+def metrics(rows: Sequence[Row]) -> dict[str, Rounds]:
+    """Return the test's results by name of the metric in budgets.toml, with a value for each round."""
+    return {"swap_cpu_walks": Rounds(tuple(1e3 * row.own_ms / row.walk_us for row in rows))}
+
+
+def table(rows: Sequence[Row]) -> Table:
+    """Make a table of the rounds of whole swaps: rates, times and CPU per order."""
+    shown = Table(
+        "swaps", "a second", "taken a second", "p50 s", "p99 s", "CPU ms each", "without the EVM", "in walks",
+        box=None,
+    )  # fmt: skip
+    for row in rows:
+        found, each = row.swaps, row.swaps.each_s
         shown.add_row(
-            f"{run.count}",
-            f"{run.count / run.seconds:.0f}",
-            f"{run.count / run.taken_s:.0f}",
+            f"{found.count}",
+            f"{found.count / found.seconds:.0f}",
+            f"{found.count / found.taken_s:.0f}",
             f"{each[len(each) // 2]:.2f}",
             f"{each[len(each) * 99 // 100]:.2f}",
-            f"{1e3 * run.cpu_s / run.count:.1f}",
+            f"{1e3 * found.cpu_s / found.count:.2f}",
+            f"{row.own_ms:.2f}",
+            f"{1e3 * row.own_ms / row.walk_us:.0f}",
         )
     return shown
 
@@ -345,21 +391,21 @@ def counts_table(run: Swaps) -> Table:
     return shown
 
 
-def tables(rounds: int) -> dict[str, Table]:
-    """Run the load test of whole swaps; return tables of its rates, CPU profile and counters, by title."""
-    found = [trio.run(swaps, COUNT) for _ in range(rounds)]
+def tables() -> dict[str, Table]:
+    """Run whole swaps once, sampled; return tables of the CPU profile and the counters, by title."""
     samples = CpuSamples()
     profiled = trio.run(swaps, COUNT, samples)
     return {
-        f"Whole swaps, {COUNT} orders in each run": table(found),
-        "Whole swaps: CPU of each step, of another run": shares_table(samples, profiled),
+        "Whole swaps: CPU of each step": shares_table(samples, profiled),
         "Whole swaps: counters of that run": counts_table(profiled),
     }
 
 
 def main() -> None:
-    """Run the load test of whole swaps, and print its tables."""
-    for title, shown in tables(int(sys.argv[1]) if len(sys.argv) > 1 else 3).items():
+    """Run the load test, and print its tables."""
+    rows = run(int(sys.argv[1]) if len(sys.argv) > 1 else 3)
+    found = {f"Whole swaps, {COUNT} orders in each run": table(rows)} | tables()
+    for title, shown in found.items():
         Console().print(title, shown, "", sep="\n")
 
 

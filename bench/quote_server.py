@@ -1,6 +1,6 @@
 """Venue as a process of the load tests; the books of 20 makers are put into its index, and kept fresh.
 
-    python -m bench.quote_server --fd 5 --graph wide
+    python -m bench.quote_server --fd 5 --graph wide --makers 100
 
 After every `QUOTES_A_CHANGE` quotes all books of one maker, one maker after another, are built again with
 other prices: a quote is the same work at any rate and on any machine. The chain is the embedded one, the
@@ -69,13 +69,14 @@ stable_usd = {stable}
 class Books:
     """The makers' books in the venue's price index, which a task replaces again and again."""
 
-    def __init__(self, index: PairIndex, graph: str) -> None:
+    def __init__(self, index: PairIndex, graph: str, makers: int) -> None:
         self._index = index
+        self._makers = makers
         self._grids = [
-            [grids(graph, maker, version) for version in range(VERSIONS)] for maker in range(MAKERS)
+            [grids(graph, maker, version) for version in range(VERSIONS)] for maker in range(makers)
         ]
         self._shown: dict[tuple[int, tuple[Token, Token]], tuple[PriceGrid, Book]] = {}
-        for maker in range(MAKERS):
+        for maker in range(makers):
             self.show(maker, 0)
 
     def show(self, maker: int, version: int) -> None:
@@ -95,10 +96,10 @@ class Books:
         Args:
             outcomes: number of answers by (mode, outcome).
         """
-        for number in count(MAKERS):
-            while outcomes.total() < (number - MAKERS) * QUOTES_A_CHANGE:  # noqa: ASYNC110  counts have no event
+        for number in count(1):
+            while outcomes.total() < number * QUOTES_A_CHANGE:  # noqa: ASYNC110  counts have no event
                 await trio.sleep(LOOK_S)
-            self.show(number % MAKERS, number // MAKERS)
+            self.show(number % self._makers, 1 + number // self._makers)
 
 
 def settings_text() -> str:
@@ -115,14 +116,14 @@ def settings_text() -> str:
     )
 
 
-async def serve(listener: socket.socket, folder: Path, graph: str) -> None:
+async def serve(listener: socket.socket, folder: Path, graph: str, makers: int) -> None:
     environ = {"ROUTE_SEAL": secrets.token_hex(32), "RELAYER_KEY": "59" * 32}
     settings = parse_settings(settings_text(), environ, folder)
     chain = EmbeddedChain(CHAIN_ID, lambda: int(time.time()), {})
     async with opened_venue(
         settings, environ=environ, folder=folder, clock=WallClock(), chains={CHAIN_ID: chain}
     ) as app:
-        books = Books(app.chains[CHAIN_ID].index, graph)
+        books = Books(app.chains[CHAIN_ID].index, graph, makers)
         freeze()
         async with trio.open_nursery() as nursery:
             nursery.start_soon(books.keep_fresh, app.quotes.outcomes)
@@ -136,6 +137,7 @@ async def serve(listener: socket.socket, folder: Path, graph: str) -> None:
 if __name__ == "__main__":
     parser = options(__doc__)
     parser.add_argument("--graph", choices=PAIRS, default=LINE)
+    parser.add_argument("--makers", type=int, default=MAKERS)
     chosen = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
-        trio.run(serve, inherited(chosen.fd), Path(folder), chosen.graph)
+        trio.run(serve, inherited(chosen.fd), Path(folder), chosen.graph, chosen.makers)

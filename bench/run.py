@@ -85,6 +85,7 @@ LOADS = {
     "WebSocket to book": load_websocket,
     "Durable orders": load_store,
     "Order intake": load_intake,
+    "Whole swaps": load_swaps,
     "Orders that wait": load_waiting,
     "A node far away": load_remote,
     "Blocks of a node far away": load_catch_up,
@@ -234,7 +235,7 @@ def run_loads(console: Console, plan: Plan) -> tuple[list[Row], list[LoadVerdict
 
 def run_others(console: Console, rounds: int) -> dict[str, TextTable]:
     """Run the load tests without a budget, print their tables, and return them by title."""
-    tables = load_swaps.tables(rounds) | load_orders.tables(load_orders.COUNT)
+    tables = load_swaps.tables() | load_orders.tables(load_orders.COUNT)
     tables["Wrong signatures"] = load_bad_signatures.table(load_bad_signatures.run(rounds))
     if postgres_programs():
         tables[f"Several engines, {load_engines.SALES} sales"] = load_engines.table()
