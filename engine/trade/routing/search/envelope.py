@@ -64,20 +64,23 @@ class Envelope:
         self._net_before = [0]  # of the other token after gas: received less gas (SELL), paid and gas (BUY)
         self._next: list[tuple[int, int, int]] = []  # a heap of further levels, as `_firsts`
 
-    def up_to(self, wanted: int) -> tuple[dict[int, int], int, int]:
+    def up_to(self, wanted: int) -> tuple[dict[int, int], int, int, int]:
         """Return the makers that fill an amount at the best rates after gas.
 
         Args:
             wanted: the amount, above zero and within the depth, in the ladders' units of the fixed token.
 
         Returns:
-            (maker -> number of its top levels that the amount uses in full, maker whose levels hold the last
-                unit of the amount, rest of the amount on these levels); makers are indices of `ladders`.
+            (maker -> number of its top levels that the amount uses in full, what these levels bring or cost
+                before gas, maker whose levels hold the last unit of the amount, rest of the amount on these
+                levels); makers are indices of `ladders`.
         """
         self._reach(wanted)
         part = bisect_left(self._fixed_before, wanted) - 1
         taken = dict(zip(islice(self._owners, part), self._levels, strict=False))
-        return taken, self._owners[part], wanted - self._fixed_before[part]
+        gas = len(taken) * self.fill_cost
+        other = self._net_before[part] + (-gas if self._fixed else gas)
+        return taken, other, self._owners[part], wanted - self._fixed_before[part]
 
     def bound(self, wanted: int) -> tuple[int, int, int]:
         """Bound on what an amount brings or costs after gas, by any choice of makers.

@@ -35,9 +35,10 @@ LADDERS_MAX = 512  # cached directions: 50 MB at 20 makers of 20 levels
 
 LadderShare = tuple[int, int, int]  # maker's number, fixed amount, other amount
 LadderRate = tuple[int, int]  # raw units of the other token, for raw units of the fixed token
-LadderCut = tuple[
-    dict[int, int], int, int
-]  # maker -> number of its levels that are taken; the maker of the rest; the rest in 1 / fixed_unit
+LadderCut = tuple[dict[int, int], int, int, int]
+"""Levels that fill an amount: maker -> number of its whole levels; the maker of the rest; the rest, in
+1 / fixed_unit raw units; the other amount, in 1 / other_unit raw units.
+"""
 _fixed_of, _other_of = itemgetter(1), itemgetter(2)  # of a share
 
 
@@ -232,23 +233,28 @@ class MergedLadder:
         wanted = amount * self.fixed_unit
         if not 0 < wanted <= self.depth:
             return None
-        taken, last, rest = self._after_gas(fill_cost).up_to(wanted)
+        taken, other, last, rest = self._after_gas(fill_cost).up_to(wanted)
         if last in taken:  # each maker used is worth its whole gas: no other choice is better, see `envelope`
-            rest += self.order.ladders[last].sums[self._fixed][taken[last]]
+            sums = self.order.ladders[last].sums
+            rest += sums[self._fixed][taken[last]]
+            other -= sums[self._other][taken[last]]
             split = self._in_units(amount, taken, last)
             if split is not None:
                 return split
         # The amount takes only a part of `last`'s first levels, which may not be worth the gas of that fill;
         # or a share would have been zero. In both cases `taken` is without `last` here (`_in_units`).
-        cuts = [self._with(taken, last, rest), self._onward(taken, rest)]
-        choices = [(self._net_of(cut, fill_cost), cut) for cut in cuts if cut is not None]
+        choices = [
+            (self._net(cut[3] // self.other_unit, len(cut[0]) + (cut[1] not in cut[0]), fill_cost), cut)
+            for cut in (self._with(taken, other, last, rest), self._onward(taken, other, rest))
+            if cut is not None
+        ]
         choices.sort(key=itemgetter(0), reverse=True)
         # Two makers in `taken` are each worth their whole gas: then no single maker is better than both.
         bound = self.bound_of_singles(amount) if len(taken) <= 1 else None
         may_gain = bound is not None and self._net(bound, 1, fill_cost) >= choices[0][0]
         single = self.best_single(amount) if may_gain else None
         net = None if single is None else self._net(single[0][2], 1, fill_cost)
-        for reached, (others, marginal, _) in choices:
+        for reached, (others, marginal, _, _) in choices:
             if net is not None and net >= reached:  # `reached` is not rounded, so that the single is no worse
                 break
             split = self._in_units(amount, others, marginal)
@@ -283,11 +289,12 @@ class MergedLadder:
             self._envelope = Envelope(self.order.ladders, self._fixed, cost, before, self.order.changed)
         return self._envelope
 
-    def _onward(self, taken: Mapping[int, int], rest: int) -> LadderCut | None:
+    def _onward(self, taken: Mapping[int, int], other: int, rest: int) -> LadderCut | None:
         """Take a further amount from the next levels of makers, best first; None beyond their depth.
 
         Args:
             taken: maker -> number of its levels that are taken before.
+            other: what these bring (SELL) or cost (BUY), in 1 / other_unit raw units.
             rest: the further amount, in 1 / fixed_unit raw units of the token given (SELL) or received (BUY).
         """
         ladders, levels = self.order.ladders, {**taken}
@@ -300,47 +307,59 @@ class MergedLadder:
         while upcoming:
             _, maker, level = upcoming[0]
             ladder = ladders[maker]
-            sums, after = ladder.sums[self._fixed], level + 1
-            size = sums[after] - sums[level]
+            fixeds, others = ladder.sums[self._fixed], ladder.sums[self._other]
+            after = level + 1
+            size, brings = fixeds[after] - fixeds[level], others[after] - others[level]
             if size >= rest:
-                return levels, maker, rest
+                return levels, maker, rest, other + rest * brings // size
             levels[maker] = after
             rest -= size
+            other += brings
             if after < len(ladder.keys):
                 heapreplace(upcoming, (ladder.keys[after], maker, after))
             else:
                 heappop(upcoming)
         return None
 
-    def _with(self, taken: Mapping[int, int], maker: int, amount: int) -> LadderCut:
+    def _with(self, taken: Mapping[int, int], other: int, maker: int, amount: int) -> LadderCut:
         """Select the best levels for what makers have taken and for an amount that one more maker takes.
 
         Levels of the others that are worse than the maker's next levels are given to it, the worst first.
 
         Args:
-            taken: other maker -> number of its levels that are taken.
+            taken, other: as for `_onward`.
             amount: within the maker's depth, in 1 / fixed_unit raw units of the token given (SELL) or
                 received (BUY).
         """
-        ladders, levels, token = self.order.ladders, {**taken}, self._fixed
-        keys, sums = ladders[maker].keys, ladders[maker].sums[token]
+        ladders, levels = self.order.ladders, {**taken}
+        keys, sums, others = ladders[maker].keys, *self._sums(maker)
         while True:
             own = bisect_left(sums, amount) - 1
-            theirs = [(ladders[other].keys[at - 1], other, at - 1) for other, at in levels.items()]
+            theirs = [(ladders[each].keys[at - 1], each, at - 1) for each, at in levels.items()]
             if not theirs or (worst := max(theirs)) < (keys[own], maker, own):
                 levels[maker] = own
-                return levels, maker, amount - sums[own]
-            key, other, at = worst
-            better = (bisect_right if maker < other else bisect_left)(keys, key)  # than the worst
-            fixeds = ladders[other].sums[token]
-            size, room = fixeds[at + 1] - fixeds[at], sums[better] - amount
-            levels[other] = at
+                rest, size = amount - sums[own], sums[own + 1] - sums[own]
+                other += others[own] + rest * (others[own + 1] - others[own]) // size
+                return levels, maker, rest, other
+            key, each, at = worst
+            better = (bisect_right if maker < each else bisect_left)(keys, key)  # than the worst
+            their_sums, their_others = self._sums(each)
+            size, room = their_sums[at + 1] - their_sums[at], sums[better] - amount
+            brings = their_others[at + 1] - their_others[at]
+            levels[each] = at
             if not at:
-                del levels[other]
+                del levels[each]
             if size > room:
                 levels[maker] = better
-                return levels, other, size - room
+                rest = size - room
+                return levels, each, rest, other - brings + others[better] + rest * brings // size
             amount += size
+            other -= brings
+
+    def _sums(self, maker: int) -> tuple[Sequence[int], Sequence[int]]:
+        """Return prefix sums of a maker's levels: (of the fixed token, of the other token)."""
+        sums = self.order.ladders[maker].sums
+        return sums[self._fixed], sums[self._other]
 
     def best_single(self, amount: int) -> list[LadderShare] | None:
         """Return the share of the maker that fills an amount alone at the best rate; None if no maker can.
@@ -403,8 +422,7 @@ class MergedLadder:
         Args:
             wanted: in 1 / fixed_unit raw units of the token given (SELL) or received (BUY).
         """
-        sums = self.order.ladders[maker].sums
-        fixeds, others = sums[self._fixed], sums[self._other]
+        fixeds, others = self._sums(maker)
         if wanted > fixeds[-1]:
             return 0
         level = bisect_left(fixeds, wanted) - 1
@@ -443,15 +461,6 @@ class MergedLadder:
             fill_cost: gas cost of a fill, in raw units of the same token.
         """
         return (other if self.side is Side.SELL else -other) - fill_cost * fills
-
-    def _net_of(self, cut: LadderCut, fill_cost: int) -> int:
-        taken, last, left = cut
-        ladders, token = self.order.ladders, self._other
-        other = sum([ladders[maker].sums[token][level] for maker, level in taken.items()])
-        level = taken.get(last, 0)
-        fixeds, others = ladders[last].sums[self._fixed], ladders[last].sums[token]
-        other += left * (others[level + 1] - others[level]) // (fixeds[level + 1] - fixeds[level])
-        return self._net(other // self.other_unit, len(taken) + (last not in taken), fill_cost)
 
     def _taken(self, segment: int) -> dict[int, int]:
         """Count each maker's levels among the first `segment` sorted levels: maker -> count."""

@@ -389,16 +389,16 @@ def test_one_maker_is_taken_who_saves_more_gas_than_a_better_first_one_brings() 
 
 
 @pytest.mark.parametrize(
-    ("bids", "looks"), [(("2500 1 | 2400 9", "2300 9"), 0), (("2500 1 | 2400 9", "2499 0.5", "2498 10"), 2)]
+    ("bids", "looks"), [(("2500 1 | 2400 9", "2300 9"), 0), (("2500 1 | 2400 9", "2499 0.5", "2498 10"), 1)]
 )
 def test_makers_that_are_each_worth_their_gas_are_compared_with_no_maker_alone(
     bids: tuple[str, ...], looks: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Two choices are looked at where the last maker fills a part of its best levels, otherwise none."""
     ladder = _merged(*(a_book(f"maker{number}", WETH, USDC, bids=text) for number, text in enumerate(bids)))
-    looked = counted(monkeypatch, MergedLadder, "best_single", "_net_of")
+    looked = counted(monkeypatch, MergedLadder, "best_single", "_with", "_onward")
     assert ladder.split_after_gas(2 * ONE[WETH], ONE[USDC] // 100) is not None
-    assert looked == {"best_single": 0, "_net_of": looks}
+    assert looked == {"best_single": 0, "_with": looks, "_onward": looks}
 
 
 def test_one_maker_is_taken_where_another_choice_is_as_good_before_rounding() -> None:
