@@ -41,12 +41,12 @@ from ....codecs.http1 import (
 from ....config.errors import HttpFault, RequestTimeout, ServiceUnavailable, WebSocketClosed
 from ....config.sections.server import ServerSettings
 from ....config.timeouts import SERVER_DRAIN_IDLE_S, SERVER_LINGER_S
-from ....feeds.transport.lean_stream import has_input
+from ....feeds.transport.lean_stream import LeanStream, has_input
 from ....feeds.transport.websocket import serve_websocket
 from .exchange import Responder
 from .routing import CoroutineHandler, HttpCall, HttpRoute, Reply, RouteGroup, SocketRoute, StreamReply
 from .streaming import Pump, close_pieces
-from .turns import Turns
+from .turns import SMALL_BYTES, Turns
 
 READ_BYTES = 16_384
 _JOINED_BYTES_MAX = 65_536  # answers are sent once so much of them has come together
@@ -310,8 +310,14 @@ class Connection:
             await self._send(joined)
 
     async def _send(self, data: bytes) -> None:
+        # A time-out costs more than the sending of an answer that the socket takes whole, as it mostly does.
+        sent = 0
+        if isinstance(self._stream, LeanStream) and len(data) <= SMALL_BYTES:
+            sent = self._stream.send_now(data)
+        if sent == len(data):
+            return
         with trio.move_on_after(self._waits.write_s) as scope:
-            await self._stream.send_all(data)
+            await self._stream.send_all(data[sent:])
         if scope.cancelled_caught:
             raise _CutOff
 

@@ -22,7 +22,8 @@ from ....feeds.transport.lean_stream import LeanStream
 
 _TURN_S = 0.001
 _SHARE_MAX = 64
-_SMALL_BYTES = 16_384
+SMALL_BYTES = 16_384
+"""Largest answer that is sent without a trio checkpoint where the socket takes it at once."""
 
 
 class Turns(trio.abc.Instrument):
@@ -162,11 +163,11 @@ class PacedStream(LeanStream, trio.abc.HalfCloseableStream):
     async def send_all(self, data: bytes | bytearray | memoryview) -> None:
         """Send all bytes.
 
-        The call is a trio checkpoint if `data` has over _SMALL_BYTES bytes, or if the socket's send buffer is
+        The call is a trio checkpoint if `data` has over SMALL_BYTES bytes, or if the socket's send buffer is
         full.
         """
         await super().send_all(data)
-        if len(data) > _SMALL_BYTES:
+        if len(data) > SMALL_BYTES:
             self._turns.end()
             await trio.lowlevel.checkpoint()
 
