@@ -503,6 +503,20 @@ async def test_a_bridge_that_takes_nothing_undoes_all(
         assert refused == f"BridgeFailed(bridge 0x{idle.hex()})"
 
 
+async def test_a_token_that_refuses_approvals_is_carried_by_no_bridge(
+    world: World, market: Market, bridging: Bridging
+) -> None:
+    """Token and bridge answer every call with a zero: the bridge would seem to have taken all."""
+    idle = (await world.send(world.stranger, b"", deploys(bytes.fromhex("60206000f3")))).contract
+    assert idle is not None
+    bridges = await create(world.chain, world.owner, "Bridges", 2 * address_word(idle))
+    for kind in BridgeKind:
+        call = transfer(world, bridging.by(kind), kind, FAIR)
+        call = call.replace(address_word(world.usdc), address_word(idle), 1)
+        refused = await world.refused(world.stranger, bridges, call)
+        assert refused == f"BridgeFailed(bridge 0x{idle.hex()})"
+
+
 async def test_each_function_of_the_module_takes_its_own_terms(
     world: World, market: Market, bridging: Bridging
 ) -> None:
