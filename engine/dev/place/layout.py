@@ -50,7 +50,7 @@ rfq_contract = "{rfq}"
 [maker.chains.{chain_id}]
 key = "maker"
 node_url = "{url}"
-node_every_ms = 100
+node_every_ms = 250
 node_head_max_s = 0
 node_stale_s = {stale_s}
 price_life_ms = {stale_s}000
@@ -101,7 +101,7 @@ credentials = {{ domain = "{asker}", access_key = "key-1", secret = "env:{SECRET
 _ASKED_CHAIN = """
 [{role}.makers.{maker}.chains.{chain_id}]
 url = "http://127.0.0.1:{port}/{chain_id}"
-prices_every_s = 0.2
+prices_every_s = 0.5
 stale_s = {stale_s}
 """
 _FAR_CHAIN = """
