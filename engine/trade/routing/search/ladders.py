@@ -203,7 +203,6 @@ class MergedLadder:
             self.other_before[1] * self.fixed_unit,
             self.fixed_before[1] * self.other_unit,
         )
-        self._by_first_rate = [maker for _, maker, _ in order.firsts]
         self._averages: dict[int, tuple[int, list[int]]] = {}  # cache of `_averages_at`
         self._envelope: Envelope | None = None
 
@@ -408,7 +407,7 @@ class MergedLadder:
             token, ladders = self._fixed, self.order.ladders
             before = None if self._before is None else self._before._averages.get(octave)
             if before is None:
-                keys = [each.average(token, octave) for each in ladders]
+                keys = [each.averages[token].get(octave) or each.average(token, octave) for each in ladders]
             else:
                 keys = [*before[1]]
                 for maker in self.order.changed:
@@ -548,14 +547,15 @@ class MergedLadder:
             whole: maker -> raw units of the fixed token before amounts were moved between makers.
             moved: raw units of `whole` that no maker of `kept` could take.
         """
-        for maker in self._by_first_rate:
+        by_first_rate = [maker for _, maker, _ in self.order.firsts]
+        for maker in by_first_rate:
             sums = self.order.ladders[maker].sums
             fixed, other = sums[self._fixed][1] * self.other_unit, sums[self._other][1] * self.fixed_unit
             least = -(-fixed // other)  # rounded up: less would bring no whole unit at the maker's best level
             if not whole.get(maker) or kept[maker] or not self._walk(maker, least):
                 continue
             enlarged, short = {**kept, maker: least}, least - moved
-            for payer in reversed(self._by_first_rate):  # the worst best level first
+            for payer in reversed(by_first_rate):  # the worst best level first
                 if payer != maker and enlarged.get(payer):
                     paid = min(short, enlarged[payer])
                     enlarged[payer] -= paid
