@@ -11,12 +11,13 @@ from itertools import combinations, pairwise, permutations
 from typing import TypeGuard
 
 import msgspec
+import pytest
 from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 
 from cambist.codecs.messages.vocabulary import Side
 from cambist.engine.trade.routing.search.gas import FILL, swap_gas
-from cambist.engine.trade.routing.search.pathfinder import Pathfinder
+from cambist.engine.trade.routing.search.pathfinder import Pathfinder, Search
 from cambist.engine.trade.routing.search.plan import HopPlan, RoutePlan, SwapRequest, Taxes
 from cambist.feeds.books import fill
 from cambist.feeds.books.mid_prices import MidPrices
@@ -25,6 +26,7 @@ from support.makers.live_books import a_book, an_index
 
 TOKENS = A, B, C, D = [bytes([number]) * 20 for number in range(1, 5)]
 DECIMALS = {A: 0, B: 8, C: 1, D: 0}
+_UNBOUNDED = 1 << 1_000
 MAKERS = "alpha", "beta", "gamma"
 
 prices = st.integers(1, 4_000).map(lambda ticks: Fraction(ticks, 100))
@@ -282,6 +284,24 @@ def test_never_worse_than_the_best_path_of_best_single_makers(
         gas = swap_gas(wanted.side, len(path) - 2, len(path) - 1)
         alone = _score(other, wanted.side, gas, gas_price_wei, worth)
         assert _score(_other(plan), wanted.side, plan.gas, gas_price_wei, worth) >= alone
+
+
+@given(swaps(), st.sampled_from([0, 1, 30, 1_000]))
+def test_bounds_leave_out_nothing_that_is_better(
+    case: tuple[PairIndex, SwapRequest], gas_price_wei: int
+) -> None:
+    """Beside a search that fills every path in both ways."""
+    index, wanted = case
+    wanted = msgspec.structs.replace(wanted, gas_price_wei=gas_price_wei)
+    plan, worth = _finder(index).find(wanted), _worth(index, wanted)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(Search, "_bound_after_gas", lambda *_: _UNBOUNDED)
+        patch.setattr(Search, "_bound_of_singles", lambda *_: _UNBOUNDED)
+        whole = _finder(index).find(wanted)
+    assert (plan is None) == (whole is None)
+    if plan is not None and whole is not None:
+        scores = [_score(_other(each), wanted.side, each.gas, gas_price_wei, worth) for each in (plan, whole)]
+        assert scores[0] == scores[1]
 
 
 def _finder(index: PairIndex) -> Pathfinder:

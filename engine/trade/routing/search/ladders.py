@@ -173,6 +173,8 @@ class LevelOrder:
 class MergedLadder:
     """Price levels of several makers' books merged into one ladder, for selling or for buying.
 
+    A split that is one share is of a maker that no other maker alone surpasses.
+
     The fixed token, whose amount a swap fixes, is the token given for SELL and the token received for BUY.
     The other token is the token received for SELL and the token given for BUY.
 

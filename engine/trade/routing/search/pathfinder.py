@@ -2,9 +2,10 @@
 
     1. Paths: `paths` finds them, or the request names one. The makers' books of each hop are merged.
     2. Bounds: the outcome of each path if shares were not rounded and each hop had a single fill; no plan on
-       that path beats it. Paths are filled by falling bound until no bound is above the best plan.
+       that path beats it. Paths are filled by falling bound until no bound is above the best plan. A second
+       bound counts the gas of all fills that are worth it.
     3. A path is filled in two ways, hop after hop, and the better is kept: the best split among makers that
-       are worth their gas, and the best single maker.
+       are worth their gas, and the best single maker, where a bound lets the latter be better.
     4. Two paths together, if the first unit on each is better than the last unit on the other: the amount is
        divided so that the last units on both cost the same, and both are filled. Bounds prune the pairs too.
 
