@@ -86,7 +86,7 @@ async def a_market(
         )
         bad_url = f"127.0.0.1:{port}"
         ws_url = f"ws://{bad_url}/ws" if socket else ""
-        slow = (
+        slow: dict[str, Any] = (
             dict.fromkeys(("tokens_every_s", "pairs_every_s", "blacklist_every_s"), 3_600) if socket else {}
         )
         bad = a_feed(

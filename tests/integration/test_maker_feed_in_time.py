@@ -85,7 +85,8 @@ async def a_venue(*pair_ids: str, **more: Any) -> AsyncGenerator[Venue]:
     async with trio.open_nursery() as nursery:
         maker, index = MemoryMaker(nursery, *(pair_ids or (PAIR, OTHER))), PairIndex()
         own: dict[str, Any] = {"wall_ms": wall_ms, "dial": maker.dial, "poll_dial": maker.dial}
-        feed = a_feed(BASE_URL, index=index, **(EVERY | own | more))
+        arguments: dict[str, Any] = EVERY | own | more
+        feed = a_feed(BASE_URL, index=index, **arguments)
         async with running(feed):
             yield Venue(maker, feed, index)
         nursery.cancel_scope.cancel()
