@@ -96,13 +96,16 @@ async def test_what_is_not_sold_comes_back_as_it_left_the_vault(
 async def test_what_lies_with_the_executor_is_the_owners_if_the_relayer_names_it(
     world: World, market: Market, vault: Vault
 ) -> None:
-    """Before the order is settled, and in no part of what it brings."""
-    await world.send(world.maker, world.usdc, calldata.transfer(world.at.executor, 7))
+    """Before the order is settled: it counts neither as sold nor as left of the sale."""
+    await world.mint(world.weth, world.stranger, 5)
+    await world.send(world.stranger, world.weth, calldata.transfer(world.at.executor, 5))
     order = await market.a_productive_order(strategy=vault.address)
-    settled = await market.settle(order, *market.agent_steps(FAIR), leftovers=(world.usdc,))
-    assert settled.event.received == FAIR
-    assert await world.balance(world.usdc, world.user) == FAIR + 7
-    assert await world.balance(world.usdc, world.at.executor) == 0
+    before = await world.balance(world.weth, world.user)
+    fill = market.fill_step(world.a_firm_quote())
+    settled = await market.settle(order, fill, leftovers=(world.weth,))
+    assert (settled.event.spent, settled.event.received) == (ONE, FAIR)
+    assert await world.balance(world.weth, world.user) == before + 5
+    assert await world.balance(world.weth, world.at.executor) == 0
 
 
 @pytest.mark.parametrize("use_shares", [False, True])
