@@ -68,7 +68,8 @@ class KnownChain(EmbeddedChain):
         return self._head
 
     async def recent_block(self, age_s: float) -> Header:
-        """Return the header of the latest block, as `block`."""
+        """Return the header of the latest block, as `block`, after a checkpoint, as a node's client does."""
+        await trio.lowlevel.checkpoint()
         header = await self.block()
         return await super().recent_block(age_s) if header is None else header
 

@@ -489,13 +489,18 @@ async def test_a_chain_without_bridges_refuses(world: World, market: Market, bri
         assert await world.refused(world.stranger, bare, call) == "BridgeNotEnabled()"
 
 
+async def idle_bridges(world: World) -> tuple[bytes, bytes]:
+    """A contract that answers every call with a zero, and a module for which it is both bridges."""
+    idle = (await world.send(world.stranger, b"", deploys(bytes.fromhex("60206000f3")))).contract
+    assert idle is not None
+    return idle, await create(world.chain, world.owner, "Bridges", 2 * address_word(idle))
+
+
 async def test_a_bridge_that_takes_nothing_undoes_all(
     world: World, market: Market, bridging: Bridging
 ) -> None:
     """The bridge answers every call with a zero; tokens that it left would be anybody's."""
-    idle = (await world.send(world.stranger, b"", deploys(bytes.fromhex("60206000f3")))).contract
-    assert idle is not None
-    bridges = await create(world.chain, world.owner, "Bridges", 2 * address_word(idle))
+    idle, bridges = await idle_bridges(world)
     await world.mint(world.usdc, bridges, FAIR)
     for kind in BridgeKind:
         call = transfer(world, bridging.by(kind), kind, FAIR)
@@ -507,9 +512,7 @@ async def test_a_token_that_refuses_approvals_is_carried_by_no_bridge(
     world: World, market: Market, bridging: Bridging
 ) -> None:
     """Token and bridge answer every call with a zero: the bridge would seem to have taken all."""
-    idle = (await world.send(world.stranger, b"", deploys(bytes.fromhex("60206000f3")))).contract
-    assert idle is not None
-    bridges = await create(world.chain, world.owner, "Bridges", 2 * address_word(idle))
+    idle, bridges = await idle_bridges(world)
     for kind in BridgeKind:
         call = transfer(world, bridging.by(kind), kind, FAIR)
         call = call.replace(address_word(world.usdc), address_word(idle), 1)

@@ -373,7 +373,7 @@ class MergedLadder:
             return None
         least, averages = self._averages_at(wanted)
         other = self._alone(averages.index(least), wanted)
-        # Whoever brings as much, or costs as little, has an average rate at the octave that is no worse.
+        # A maker that brings as much, or costs as little, has an average rate at the octave that is no worse.
         bar = 0
         if other:
             reached = other * self.other_unit
@@ -495,7 +495,7 @@ class MergedLadder:
         else:
             whole_of = dict.fromkeys(taken, 0) | {share[0]: share[1] for share in shares}
             split = self._rearranged(whole_of, last)
-        # Whoever is left alone, as others' shares bring nothing, need not be the best maker alone.
+        # A maker left alone, as the others' shares bring nothing, need not be the best one alone.
         return self.best_single(amount) if taken and split and len(split) == 1 else split
 
     def _by_book(self, whole: dict[int, int]) -> list[LadderShare] | None:
