@@ -298,6 +298,66 @@ def test_ladders_over_many_changes_are_those_of_the_last_books(is_mixed: bool) -
 
 
 @pytest.mark.parametrize("side", Side)
+def test_ladders_asked_now_and_then_are_those_of_the_last_books(side: Side) -> None:
+    """After several changes without a question, of the same makers, and at prices of gas that come again."""
+    numbers, give = Random(5), WETH if side is Side.SELL else USDC
+    names = "abcdef"
+    books = [_deep_book(numbers, name) for name in names]
+    kept = merge(books, give)
+    for turn in range(300):
+        at = numbers.randrange(len(books))
+        books[at] = _deep_book(numbers, books[at].maker)
+        kept, fresh = merge(books, give, kept), merge(books, give)
+        if turn % 3 == 0:
+            continue
+        for _ in range(2):
+            amount, cost = numbers.randrange(1, 12 * ONE[WETH]), numbers.choice([0, 3, 50]) * ONE[USDC]
+            for ask in (MergedLadder.split_after_gas, MergedLadder.bound_after_gas):
+                assert ask(kept[side], amount, cost) == ask(fresh[side], amount, cost)
+            assert kept[side].best_single(amount) == fresh[side].best_single(amount)
+            assert kept[side].bound_of_singles(amount) == fresh[side].bound_of_singles(amount)
+
+
+@pytest.mark.parametrize("side", Side)
+def test_bounds_hold_for_every_choice_of_makers_and_are_close(side: Side) -> None:
+    numbers, give = Random(8), WETH if side is Side.SELL else USDC
+    sells = side is Side.SELL
+    for _ in range(200):
+        books = [_deep_book(numbers, name) for name in "abc"]
+        ladder = merge(books, give)[side]
+        amount, cost = numbers.randrange(ONE[WETH] // 10, 6 * ONE[WETH]), numbers.choice([1, 20]) * ONE[USDC]
+        single = ladder.best_single(amount)
+        bound = ladder.bound_of_singles(amount)
+        if single is not None:
+            assert bound is not None
+            assert (
+                single[0][2] <= bound < single[0][2] * 1.05 if sells else bound <= single[0][2] < bound * 1.05
+            )
+        found = ladder.bound_after_gas(amount, cost)
+        split = ladder.split_after_gas(amount, cost)
+        assert (found is None) == (split is None)
+        if found is not None and split is not None:
+            net, (bound, rate) = _net(ladder, split, cost), found
+            assert net <= (bound if sells else -bound) + len(split) * cost // 16 < net + 2 * cost
+            more = ladder.bound_after_gas(amount + amount // 4, cost)
+            if more is not None:
+                tangent = amount // 4 * rate[0] // rate[1]
+                assert more[0] - bound <= tangent + 2 if sells else more[0] - bound >= tangent - 2
+
+
+def _deep_book(numbers: Random, maker: str) -> LiveBook:
+    """Eight levels on each side of 2500, with prices that fall and rise by a few dollars."""
+    sides = []
+    for way in (-1, 1):
+        price, rows = Decimal(2_500 + way), []
+        for _ in range(8):
+            price += way * Decimal(numbers.randrange(1, 40)) / 10
+            rows.append(f"{price} {Decimal(numbers.randrange(10, 100)) / 100}")
+        sides.append(" | ".join(rows))
+    return a_book(maker, WETH, USDC, bids=sides[0], asks=sides[1])
+
+
+@pytest.mark.parametrize("side", Side)
 @pytest.mark.parametrize("is_mixed", [False, True])
 def test_a_split_after_gas_is_the_best_of_all_subsets_within_a_fill(side: Side, is_mixed: bool) -> None:
     """Beside every set of makers there is; most of the time it is the best one itself."""
