@@ -345,6 +345,15 @@ def test_bounds_hold_for_every_choice_of_makers_and_are_close(side: Side) -> Non
                 assert more[0] - bound <= tangent + 2 if sells else more[0] - bound >= tangent - 2
 
 
+def test_a_bound_of_singles_holds_for_amounts_on_their_way_to_it() -> None:
+    """alpha cannot sell two WETH, and brings for one what the bound of two has to allow; none can buy ten."""
+    books = a_book("alpha", WETH, USDC, bids="2500 1"), a_book("beta", WETH, USDC, bids="1 9", asks="2510 9")
+    bound = _merged(*books).bound_of_singles(2 * ONE[WETH])
+    assert bound is not None
+    assert bound >= 2_500 * ONE[USDC]
+    assert _merged(*books, give=USDC, side=Side.BUY).bound_of_singles(16 * ONE[WETH]) is None
+
+
 def _deep_book(numbers: Random, maker: str) -> LiveBook:
     """Eight levels on each side of 2500, with prices that fall and rise by a few dollars."""
     sides = []
