@@ -21,13 +21,17 @@ def empty_url(postgres_server: PostgresServer) -> Iterator[str]:
     postgres_server.drop(url)
 
 
+@pytest.mark.parametrize("is_late", [False, True])
 @pytest.mark.parametrize("round_robin", [False, True])
 @pytest.mark.parametrize("others", [0, 1, 2, 3])
 def test_a_pooler_of_transactions_is_refused_before_anything_is_changed(
-    empty_url: str, others: int, *, round_robin: bool
+    empty_url: str, others: int, *, round_robin: bool, is_late: bool
 ) -> None:
     """Other clients have opened server connections of the pool, and are there still, one in a transaction."""
-    with Pooler(empty_url, "transaction", round_robin=round_robin) as pooler, ExitStack() as clients:
+    with (
+        Pooler(empty_url, "transaction", round_robin=round_robin, is_late=is_late) as pooler,
+        ExitStack() as clients,
+    ):
         inside = [clients.enter_context(psycopg.connect(pooler.url)) for _ in range(others)]
         for client in inside:
             client.execute("SELECT 1")

@@ -8,6 +8,7 @@ from __future__ import annotations
 import logging
 import re
 from collections.abc import Callable
+from contextlib import ExitStack
 from functools import partial
 from typing import TYPE_CHECKING, Any, Generic, Literal, TypeVar, overload
 from urllib.parse import quote
@@ -41,7 +42,7 @@ not less.
 """
 
 
-_LOOKS = 3
+_OTHERS, _LOOKS = 2, 3  # connections beside the first one, and looks at the session of the first one
 _SHARED = (
     "a connection pooler in front of the server shares sessions between transactions, and the store needs "
     "sessions of its own, for locks, settings and notices: set pool_mode = session, or name the server itself"
@@ -241,16 +242,26 @@ def open_migrated(url: str, now_ms: Callable[[], int]) -> None:
 def _is_shared(url: str, connection: Connection) -> bool:
     """Whether connections to a URL share the server's sessions, as through a pooler of transactions.
 
-    A server gives each of two connections a session of its own, for as long as it is open. A pooler gives a
-    statement the session that came back last, so that both connections get the same, or the one that came
-    back first, so that one connection gets several.
+    A server gives each connection a session of its own, for as long as it is open. A pooler gives a
+    transaction the session that came back last, so that another connection gets the first one's session, or
+    the session that came back first, so that one connection gets several.
     """
     first = _session(connection)
-    with connect(url) as other:
-        second = _session(other)
-        # Again and again: other clients of a pooler may take the session that would have shown it.
-        seen = [(_session(connection), _session(connection), _session(other)) for _ in range(_LOOKS)]
-    return first == second or any(sessions != (first, first, second) for sessions in seen)
+
+    def is_another() -> bool:
+        return any(_session(connection) != first for _ in range(_LOOKS))
+
+    if is_another():
+        return True
+    with ExitStack() as others:
+        for _ in range(_OTHERS):
+            other = others.enter_context(connect(url))
+            # The transaction stays open, which leaves another session for the next connection. One connection
+            # would not do: a pooler of several threads may answer `connection` before the session is back.
+            others.enter_context(other.transaction())
+            if _session(other) == first:
+                return True
+        return is_another()  # as if another client of a pooler holds the first session
 
 
 def _session(connection: Connection) -> int:

@@ -31,10 +31,17 @@ class Pooler:
     Args:
         url: of the database behind it.
         round_robin: whether connections are given in turn.
+        is_late: whether another client is served between an answer and the return of its connection, as by a
+            pooler of several threads (PgBouncer is a single loop).
     """
 
     def __init__(
-        self, url: str, pool_mode: Literal["session", "transaction"], *, round_robin: bool = False
+        self,
+        url: str,
+        pool_mode: Literal["session", "transaction"],
+        *,
+        round_robin: bool = False,
+        is_late: bool = False,
     ) -> None:
         parts = urlsplit(url)
         assert parts.hostname
@@ -42,10 +49,12 @@ class Pooler:
         self._server = (parts.hostname, parts.port)
         self._is_by_transaction = pool_mode == "transaction"
         self._next = 0 if round_robin else -1
+        self._is_late = is_late
         self._greeting = b""
         self._listener = socket.create_server(("127.0.0.1", 0))
         self._ended = Event()
         self._idle: list[socket.socket] = []
+        self._late: list[socket.socket] = []
         self._threads = [Thread(target=self._accept)]
         self.url = url.replace(f":{parts.port}/", f":{self._listener.getsockname()[1]}/")
 
@@ -57,7 +66,7 @@ class Pooler:
         self._ended.set()
         for thread in self._threads:
             thread.join()
-        for server in self._idle:
+        for server in self._idle + self._late:
             server.close()
         self._listener.close()
 
@@ -71,8 +80,13 @@ class Pooler:
 
     def _taken(self, startup: bytes) -> socket.socket:
         """A server connection of the pool, or a new one."""
-        if self._idle:
-            return self._idle.pop(self._next)
+        late, self._late = self._late, []
+        try:
+            return self._idle.pop(self._next) if self._idle else self._opened(startup)
+        finally:
+            self._idle += late
+
+    def _opened(self, startup: bytes) -> socket.socket:
         server = socket.create_connection(self._server)
         server.sendall(startup)
         said = _read_until_ready(server)
@@ -86,10 +100,10 @@ class Pooler:
                 client.sendall(b"N")
                 startup = _packet(client)
             held = self._taken(startup) if not (self._greeting and self._is_by_transaction) else None
-            client.sendall(self._greeting)
             if held is not None and self._is_by_transaction:
                 self._idle.append(held)
                 held = None
+            client.sendall(self._greeting)
             held, is_idle = self._relayed(client, held, startup)
             if held is not None and is_idle:
                 held.sendall(_RESET)
@@ -104,6 +118,7 @@ class Pooler:
         """Relay until the client leaves; the server connection that it holds, and whether that is idle."""
         asked, told = _Messages(), _Messages()
         pending, is_idle = 0, True
+        returned: socket.socket | None = None
         while not self._ended.is_set():
             for readable in select.select([each for each in (client, held) if each], [], [], 0.05)[0]:
                 data = readable.recv(1 << 20)
@@ -112,6 +127,9 @@ class Pooler:
                     if not data or _LEAVES in kinds:
                         return held, is_idle and not pending
                     pending += sum(kind in _ENDS for kind in kinds)
+                    if returned in self._late:
+                        self._late.remove(returned)
+                        self._idle.append(returned)
                     if held is None:
                         held = self._taken(startup)
                     held.sendall(data)
@@ -119,10 +137,14 @@ class Pooler:
                 for kind, body in told.fed(data):
                     if kind == _READY:
                         pending, is_idle = pending - 1, body == _IDLE
+                is_over = self._is_by_transaction and is_idle and not pending
+                if is_over and held is not None:
+                    # Before the answer, for which another client may wait: PgBouncer, a single loop, reads
+                    # nothing of a client between an answer and the return of its connection.
+                    (self._late if self._is_late else self._idle).append(held)
+                    returned, held = held, None
                 client.sendall(data)
-                if self._is_by_transaction and held is not None and is_idle and not pending:
-                    self._idle.append(held)
-                    held = None
+                if is_over:
                     break
         return held, False
 
