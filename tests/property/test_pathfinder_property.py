@@ -16,12 +16,14 @@ from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 
 from cambist.codecs.messages.vocabulary import Side
+from cambist.engine.trade.routing.search import pathfinder
 from cambist.engine.trade.routing.search.gas import FILL, swap_gas
-from cambist.engine.trade.routing.search.pathfinder import Pathfinder, Search
+from cambist.engine.trade.routing.search.pathfinder import FilledAmount, Network, Pathfinder, Search, through
 from cambist.engine.trade.routing.search.plan import HopPlan, RoutePlan, SwapRequest, Taxes
 from cambist.feeds.books import fill
 from cambist.feeds.books.mid_prices import MidPrices
 from cambist.feeds.books.pair_index import LiveBook, PairIndex
+from support.examples import examples
 from support.makers.live_books import a_book, an_index
 
 TOKENS = A, B, C, D = [bytes([number]) * 20 for number in range(1, 5)]
@@ -302,6 +304,29 @@ def test_bounds_leave_out_nothing_that_is_better(
     if plan is not None and whole is not None:
         scores = [_score(_other(each), wanted.side, each.gas, gas_price_wei, worth) for each in (plan, whole)]
         assert scores[0] == scores[1]
+
+
+class _Bounded(Search):
+    """Asserts first that no path, filled in either way, has a higher score than its bounds."""
+
+    def best(self, network: Network, amount: int) -> FilledAmount | None:
+        for lane in network.lanes:
+            total, filled = through(lane.ladders, amount), self._fill(lane, amount, None)
+            if total is not None and filled is not None:
+                bound = self._bound(total[0], lane)
+                assert filled[0] <= self._bound_after_gas(lane, amount, bound) <= bound
+        return super().best(network, amount)
+
+
+@settings(max_examples=examples(300))
+@given(swaps(), st.sampled_from([0, 1, 30, 1_000]))
+def test_no_path_has_a_higher_score_than_its_bounds(
+    case: tuple[PairIndex, SwapRequest], gas_price_wei: int
+) -> None:
+    index, wanted = case
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(pathfinder, "Search", _Bounded)
+        _finder(index).find(msgspec.structs.replace(wanted, gas_price_wei=gas_price_wei))
 
 
 def _finder(index: PairIndex) -> Pathfinder:

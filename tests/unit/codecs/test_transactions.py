@@ -103,6 +103,9 @@ def test_the_example_of_eip_155() -> None:
     assert to_checksum(read.sender) == "0x9d8A62f656a8d1615C1294fd71e9CFb3E4855A4F"
     assert read.tx_hash.hex() == "33469b22e9f636356c4160a87eb19df52b7412e8eac32a4a55ffe88ea8350788"
     assert (read.kind, read.y_parity, read.v) == (LEGACY, 0, 37)
+    assert (
+        sign_priced_transaction(read.transaction, SigningKey(b"F" * 32), LEGACY).raw.hex() == EIP155_EXAMPLE
+    )
 
 
 @pytest.mark.oracle
@@ -176,6 +179,16 @@ def test_an_authorization_that_no_key_can_have_signed_is_nobodys(changed: dict[s
     assert (signed.authority, wrong.authority) == (KEY.address, None)
     tx = msgspec.structs.replace(TX, authorizations=(wrong,))
     assert decode_transaction(sign_transaction(tx, KEY).raw).transaction == tx
+
+
+def test_a_signature_with_the_highest_s_is_valid_and_with_a_higher_one_is_not() -> None:
+    signed = sign_authorization(1, TOKEN, 7, KEY)
+    assert (signed.nonce, signed.authority) == (7, KEY.address)
+    of_highest, of_higher = (
+        msgspec.structs.replace(signed, s=CURVE_ORDER // 2 + above).authority for above in (0, 1)
+    )
+    assert of_highest not in (None, KEY.address)
+    assert of_higher is None
 
 
 def test_a_transaction_without_authorizations_or_that_creates_is_no_delegating_one() -> None:
