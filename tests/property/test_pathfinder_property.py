@@ -18,7 +18,8 @@ from hypothesis import strategies as st
 from cambist.codecs.messages.vocabulary import Side
 from cambist.engine.trade.routing.search import pathfinder
 from cambist.engine.trade.routing.search.gas import FILL, swap_gas
-from cambist.engine.trade.routing.search.pathfinder import FilledAmount, Network, Pathfinder, Search, through
+from cambist.engine.trade.routing.search.ladders import through
+from cambist.engine.trade.routing.search.pathfinder import FilledAmount, Network, Pathfinder, Search
 from cambist.engine.trade.routing.search.plan import HopPlan, RoutePlan, SwapRequest, Taxes
 from cambist.feeds.books import fill
 from cambist.feeds.books.mid_prices import MidPrices
