@@ -25,11 +25,13 @@ from ..config.timeouts import FEED_REQUEST_S, FEED_REST_AFTER, FEED_REST_S
 from .maker_cache import MakerCache
 from .remarks import Remarks
 from .slices import Slices
+from .ticks import nearest_tick
 from .transport.signed_client import SignedClient
 
 Resource = Literal["tokens", "pairs", "prices", "blacklist"]
 
 _JITTER = 0.1  # of every pause, either way
+_TICKS = 4  # common times of polls in each period: an idle venue wakes for several polls at once
 
 
 class PollStatistics(Struct, frozen=True):
@@ -97,7 +99,8 @@ class Poll:
                 self._fail(error.detail)
             rests = self._in_a_row >= FEED_REST_AFTER
             pause_s = max(self._every_s, FEED_REST_S) if rests else self._every_s
-            await trio.sleep(pause_s * self._random.uniform(1 - _JITTER, 1 + _JITTER))
+            pause_s *= self._random.uniform(1 - _JITTER, 1 + _JITTER)
+            await trio.sleep_until(nearest_tick(trio.current_time() + pause_s, self._every_s / _TICKS))
 
     async def _poll(self) -> None:
         """Request the resource once and apply the answer; raise MakerError or InvalidInput on failure."""

@@ -15,6 +15,11 @@ def next_tick(every_s: float) -> float:
     return at if at > now else at + every_s  # the product of a rounded quotient may be `now` itself
 
 
+def nearest_tick(at: float, every_s: float) -> float:
+    """Return the multiple of `every_s` on trio's clock that is nearest to the time `at`, in trio seconds."""
+    return round(at / every_s) * every_s
+
+
 async def tick(every_s: float) -> None:
     """Sleep until `next_tick`: at most `every_s` seconds."""
     await trio.sleep_until(next_tick(every_s))

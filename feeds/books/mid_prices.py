@@ -59,15 +59,23 @@ class _PairPrices:
         prices: (mid price, maker) of each of these books, in rising order.
     """
 
-    __slots__ = ("of_book", "prices", "version")
+    __slots__ = ("_median", "of_book", "prices", "version")
 
     def __init__(self) -> None:
         self.version = -1
         self.of_book: dict[BookKey, Ranked] = {}
         self.prices: list[tuple[Ranked, str]] = []
+        self._median: Fraction | None = None
+
+    def median(self) -> Fraction | None:
+        """Return the median of the makers' own median prices; None without prices."""
+        if self._median is None and self.prices:
+            self._median = _median_of_makers(self.prices)
+        return self._median
 
     def change(self, key: BookKey, price: Ranked | None) -> None:
         """Replace, add or remove the mid price of a book; None for a book that has none."""
+        self._median = None
         before = self.of_book.pop(key, None)
         if before is not None:
             del self.prices[bisect_left(self.prices, (before, key[0]))]
@@ -89,6 +97,8 @@ class MidPrices:
         self._anchors = anchors
         self._remembered: dict[bytes, _Remembered] = {}
         self._pairs: dict[tuple[bytes, bytes], _PairPrices] = {}
+        self._by_liquidity: dict[bytes, list[bytes]] = {}
+        self._topology = -1
         self._current: dict[bytes, Fraction | None] = {}
         self._current_near: dict[bytes, Fraction | None] = {}
         self._current_version = -1
@@ -124,16 +134,30 @@ class MidPrices:
         direct = self._near(token, seen)
         if direct is not None:
             return direct
-        around = self._index.neighbours(token)
-        for between in sorted(around, key=lambda other: (-around[other], other)):
+        for between in self._around(token):
             worth = self._near(between, seen)
             if worth is None:
                 continue
             self._note(token, between, seen)
-            mid = _median_of_makers([*self._by_maker(token, between)])
+            mid = self._prices(token, between).median()
             if mid is not None:
                 return mid * worth
         return None
+
+    def _around(self, token: bytes) -> list[bytes]:
+        """List the tokens that a token is traded with, by falling liquidity."""
+        index = self._index
+        if self._topology != index.topology:
+            self._by_liquidity.clear()
+            self._topology = index.topology
+        found = self._by_liquidity.get(token)
+        if found is None:
+            if len(self._by_liquidity) >= PRICES_MAX:
+                self._by_liquidity.clear()
+            around = index.neighbours(token)
+            found = sorted(around, key=lambda other: (-around[other], other))
+            self._by_liquidity[token] = found
+        return found
 
     def _near(self, token: bytes, seen: list[SeenPair]) -> Fraction | None:
         """Worth of one raw unit of a token that is an anchor or has books against anchors; else None.
@@ -147,12 +171,17 @@ class MidPrices:
             self._note(token, anchor, seen)
         near = self._current_near
         if token not in near:
-            prices = [self._by_maker(token, anchor) for anchor in self._anchors]
-            near[token] = _median_of_makers([*chain.from_iterable(prices)])
+            pairs = [self._prices(token, anchor) for anchor in self._anchors]
+            priced = [pair for pair in pairs if pair.prices]
+            near[token] = (
+                priced[0].median()
+                if len(priced) == 1
+                else _median_of_makers(sorted(chain.from_iterable([pair.prices for pair in priced])))
+            )
         return near[token]
 
-    def _by_maker(self, token: bytes, other: bytes) -> list[tuple[Ranked, str]]:
-        """List (mid price of `token`, maker) for each book between two tokens that has one, in rising order.
+    def _prices(self, token: bytes, other: bytes) -> _PairPrices:
+        """Mid prices of `token` by the books between two tokens.
 
         The price of one raw unit is in raw units of `other`, or in the anchors' unit of worth if `other` is
         an anchor.
@@ -172,7 +201,7 @@ class MidPrices:
                 live = books.get(key)
                 pair.change(key, None if live is None else self._ranked_mid(live, token, other))
             pair.version = version
-        return pair.prices
+        return pair
 
     def _ranked_mid(self, live: LiveBook, token: bytes, other: bytes) -> Ranked | None:
         mid = mid_price(live, token)
@@ -222,13 +251,12 @@ def median(ordered: Sequence[Ranked]) -> Fraction | None:
     return (Fraction(*ordered[middle - 1][1:]) + Fraction(numerator, denominator)) / 2
 
 
-def _median_of_makers(prices: list[tuple[Ranked, str]]) -> Fraction | None:
+def _median_of_makers(prices: Sequence[tuple[Ranked, str]]) -> Fraction | None:
     """Median of the makers' own median prices, so that every maker counts once. None without prices.
 
     Args:
-        prices: (price, maker), of each pair in rising order; the function sorts them.
+        prices: (price, maker), in rising order.
     """
-    prices.sort()
     if len({maker for _, maker in prices}) == len(prices):
         return median([price for price, _ in prices])
     of_maker: dict[str, list[Ranked]] = {}

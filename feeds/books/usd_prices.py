@@ -38,18 +38,19 @@ class UsdPrices:
 
         A token's value is unknown if no live books price the token.
         """
-        units = self._units(token, amount)
+        units = self.units(token, amount)
         return None if units is None else Decimal(units).scaleb(-USD_DECIMALS, _EXACT)
 
     def text(self, token: bytes, amount: int) -> str:
         """Value of `amount` raw units of `token` as text, like `format_usd` of `value`; "0" if unknown."""
-        units = self._units(token, amount)
+        units = self.units(token, amount)
         if units is None:
             return "0"
         digits = str(units).zfill(USD_DECIMALS + 1)
         return f"{digits[:-USD_DECIMALS]}.{digits[-USD_DECIMALS:]}"
 
-    def _units(self, token: bytes, amount: int) -> int | None:
+    def units(self, token: bytes, amount: int) -> int | None:
+        """Value of `amount` raw units of `token` in 10^-USD_DECIMALS US dollars, floored; None if unknown."""
         worth = self._prices.worth(token)
         if worth is None:
             return None

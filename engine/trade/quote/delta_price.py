@@ -14,11 +14,12 @@ Choice: A purchase whose gas costs at least its source amount by the books is `G
 Choice: An amount without a price has `"0"` for US dollars.
 """
 
-from decimal import ROUND_CEILING, Decimal
+from decimal import Decimal
 
 import msgspec
 from msgspec import Struct
 
+from ....codecs.amounts import POWERS_OF_TEN
 from ....codecs.messages.delta_messages import (
     AmountEntry,
     DeltaBlock,
@@ -29,6 +30,7 @@ from ....codecs.messages.delta_messages import (
     TokenReference,
 )
 from ....codecs.messages.vocabulary import Side
+from ....codecs.rounding import div_up
 from ....config import limits
 from ....config.errors import GasCostExceedsTradeAmount, PricingError
 from ....config.sections.partners import ResolvedFee
@@ -161,7 +163,8 @@ def gas_in_token(token: ListedToken, gas_wei: int, native: bytes, usd: UsdPrices
     """
     if token.routed == native:
         return gas_wei
-    cost, unit = usd.value(native, gas_wei), usd.value(token.routed, 10**token.decimals)
+    one = POWERS_OF_TEN[token.decimals]
+    cost, unit = usd.units(native, gas_wei), usd.units(token.routed, one)
     if cost is None or not unit:
         raise PricingError(f"no price values gas in {token.symbol}")
-    return int((cost.scaleb(token.decimals) / unit).to_integral_value(ROUND_CEILING))
+    return div_up(cost * one, unit)

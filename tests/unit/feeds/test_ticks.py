@@ -3,7 +3,7 @@
 import trio
 from trio.testing import MockClock
 
-from cambist.feeds.ticks import next_tick, tick
+from cambist.feeds.ticks import nearest_tick, next_tick, tick
 
 
 async def test_tasks_that_began_at_different_times_look_together(
@@ -33,3 +33,7 @@ async def test_a_tick_is_always_ahead_and_at_most_a_period(autojump_clock: MockC
             now = trio.current_time()
             assert now < next_tick(every_s) <= now + every_s * (1 + 1e-9)
             await tick(every_s)
+
+
+def test_the_nearest_tick_is_at_most_half_a_period_away_and_shared() -> None:
+    assert [nearest_tick(at, 0.125) for at in (1.0, 1.06, 1.07, 1.18, 1.19)] == [1.0, 1.0, 1.125, 1.125, 1.25]

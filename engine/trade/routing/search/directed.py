@@ -15,7 +15,7 @@ from .....feeds.books.book import Ladder
 from .....feeds.books.pair_index import LiveBook
 
 RATE_BITS = 256  # precision of `rate_key`: finer than any difference of two prices
-_AVERAGES_MAX = 64  # amounts of each side whose average rates a book keeps
+_AVERAGES_MAX = 64  # amounts whose average rates are kept
 
 FIXED = {Side.SELL: 0, Side.BUY: 1}
 """Index of the token whose amount a swap fixes: 0 the token given (SELL), 1 the token received (BUY).
@@ -60,7 +60,6 @@ class DirectedLadder:
             levels) of the book's top levels with the best average rate after gas; None before the first use.
         fills: cache of `ladders`, for SELL and for BUY: number of top levels -> (fixed amount, other amount)
             of a fill of these levels, in whole raw units.
-        averages: cache of `average`, for SELL and for BUY: amount -> sort key.
     """
 
     def __init__(self, live: LiveBook, give: bytes, units: Units) -> None:
@@ -82,7 +81,6 @@ class DirectedLadder:
         self.walks: tuple[Callable[[int], int | None], ...] = partial(sold, ladder), partial(bought, ladder)
         self.first_parts: list[tuple[int, int, int] | None] = [None, None]
         self.fills: tuple[dict[int, tuple[int, int]], ...] = {}, {}
-        self.averages: tuple[dict[int, int], ...] = {}, {}
 
     def average(self, fixed: int, amount: int) -> int:
         """Sort key (`rate_key`) of the average rate of an amount; no larger amount has a better one.
@@ -94,15 +92,6 @@ class DirectedLadder:
             fixed: token of the amount: 0 the token given (SELL), 1 the token received (BUY).
             amount: in the ladder's units, above zero.
         """
-        known = self.averages[fixed]
-        key = known.get(amount)
-        if key is None:
-            if len(known) >= _AVERAGES_MAX:
-                known.clear()
-            key = known[amount] = self._average(fixed, amount)
-        return key
-
-    def _average(self, fixed: int, amount: int) -> int:
         fixeds, others = self.sums[fixed], self.sums[1 - fixed]
         if amount > fixeds[-1]:
             return 0 if fixed else rate_key(others[-1], amount)
@@ -110,6 +99,59 @@ class DirectedLadder:
         size = fixeds[level + 1] - fixeds[level]
         other = others[level] * size + (others[level + 1] - others[level]) * (amount - fixeds[level])
         return rate_key(amount * size, other) if fixed else rate_key(other, amount * size)
+
+
+class Averages:
+    """Average rates of several makers for the same amounts, also over changes of their books.
+
+    Args:
+        ladders: the makers' books in one trade direction, all in the same units.
+        fixed: token of the amounts: 0 the token given (SELL), 1 the token received (BUY).
+    """
+
+    __slots__ = ("_changed_at", "_fixed", "_known", "_ladders", "_version")
+
+    def __init__(self, ladders: Sequence[DirectedLadder], fixed: int) -> None:
+        self._ladders = ladders
+        self._fixed = fixed
+        self._version = 0
+        self._changed_at = [0] * len(ladders)  # version of each maker's last change
+        self._known: dict[int, tuple[int, int, list[int]]] = {}  # amount -> version, best rate, rates
+
+    def renewed(self, ladders: Sequence[DirectedLadder], changed: Iterable[int]) -> "Averages":
+        """Return the average rates of the same makers after some of their books have changed.
+
+        The rates known so far pass over to the result: this object computes its own anew if it is asked
+        again.
+
+        Args:
+            changed: indices of the ladders that differ.
+        """
+        after = Averages(ladders, self._fixed)
+        after._version = version = self._version + 1
+        after._changed_at = [*self._changed_at]
+        for maker in changed:
+            after._changed_at[maker] = version
+        after._known, self._known = self._known, {}
+        return after
+
+    def at(self, amount: int) -> tuple[int, list[int]]:
+        """Return (the best, each maker's) average rate of an amount, as `DirectedLadder.average`."""
+        known, version = self._known.get(amount), self._version
+        if known is None:
+            if len(self._known) >= _AVERAGES_MAX:
+                self._known.clear()
+            rates = [each.average(self._fixed, amount) for each in self._ladders]
+        elif known[0] == version:
+            return known[1], known[2]
+        else:
+            before, _, rates = known
+            for maker, changed_at in enumerate(self._changed_at):
+                if changed_at > before:
+                    rates[maker] = self._ladders[maker].average(self._fixed, amount)
+        best = min(rates)
+        self._known[amount] = version, best, rates
+        return best, rates
 
 
 def rate_key(received: int, given: int) -> int:

@@ -28,7 +28,7 @@ from msgspec import Struct
 from .....codecs.amounts import POWERS_OF_TEN
 from .....codecs.messages.vocabulary import Side
 from .....feeds.books.pair_index import LiveBook, PairIndex
-from .directed import FIXED, RATE_BITS, DirectedLadder, Units, fits, has_levels, rate_key, units_of
+from .directed import FIXED, RATE_BITS, Averages, DirectedLadder, Units, fits, has_levels, rate_key, units_of
 from .envelope import Envelope, weighed
 
 LADDERS_MAX = 512  # cached directions: 50 MB at 20 makers of 20 levels
@@ -190,9 +190,6 @@ class MergedLadder:
 
     def __init__(self, order: LevelOrder, side: Side, before: "MergedLadder | None" = None) -> None:
         self.order = order
-        self._before = before  # ladder of the books before `order.changed`
-        if before is not None:
-            before._before = None
         self.side = side
         self.makers = order.makers
         self._fixed = fixed = FIXED[side]
@@ -205,8 +202,17 @@ class MergedLadder:
             self.other_before[1] * self.fixed_unit,
             self.fixed_before[1] * self.other_unit,
         )
-        self._averages: dict[int, tuple[int, list[int]]] = {}  # cache of `_averages_at`
         self._envelope: Envelope | None = None
+        self._earlier: tuple[Envelope, frozenset[int]] | None = None  # and the makers that changed since
+        if before is None:
+            self._averages = Averages(order.ladders, fixed)
+        else:
+            self._averages = before._averages.renewed(order.ladders, order.changed)
+            if before._envelope is not None:
+                self._earlier = before._envelope, frozenset(order.changed)
+            elif before._earlier is not None:
+                envelope, changed = before._earlier
+                self._earlier = envelope, changed.union(order.changed)
 
     def best_split(self, amount: int) -> list[LadderShare] | None:
         """Compute the best split of an amount among all makers, ignoring gas; None beyond their depth.
@@ -284,10 +290,11 @@ class MergedLadder:
     def _after_gas(self, fill_cost: int) -> Envelope:
         cost = weighed(fill_cost) * self.other_unit
         if self._envelope is None or self._envelope.fill_cost != cost:
-            before = None if self._before is None else self._before._envelope
+            before, changed = self._earlier or (None, frozenset[int]())
             if before is not None and before.fill_cost != cost:
                 before = None
-            self._envelope = Envelope(self.order.ladders, self._fixed, cost, before, self.order.changed)
+            self._envelope = Envelope(self.order.ladders, self._fixed, cost, before, changed)
+            self._earlier = None
         return self._envelope
 
     def _onward(self, taken: Mapping[int, int], other: int, rest: int) -> LadderCut | None:
@@ -403,19 +410,7 @@ class MergedLadder:
 
     def _averages_at(self, wanted: int) -> tuple[int, list[int]]:
         """Return (the best, each maker's) average rate of the largest power of two up to `wanted`."""
-        octave = 1 << wanted.bit_length() - 1
-        known = self._averages.get(octave)
-        if known is None:
-            token, ladders = self._fixed, self.order.ladders
-            before = None if self._before is None else self._before._averages.get(octave)
-            if before is None:
-                keys = [each.averages[token].get(octave) or each.average(token, octave) for each in ladders]
-            else:
-                keys = [*before[1]]
-                for maker in self.order.changed:
-                    keys[maker] = ladders[maker].average(token, octave)
-            known = self._averages[octave] = min(keys), keys
-        return known
+        return self._averages.at(1 << wanted.bit_length() - 1)
 
     def _alone(self, maker: int, wanted: int) -> int:
         """Compute what a maker alone brings (SELL) or costs (BUY), raw units; 0 beyond the maker's depth.

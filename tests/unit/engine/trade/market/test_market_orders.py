@@ -154,6 +154,11 @@ async def test_orders_are_handed_on_in_turn_with_their_most() -> None:
     assert swap.expected_amount == brought - brought // 10_000
 
 
+async def test_the_most_of_an_order_may_be_all_of_it() -> None:
+    order = an_order()
+    assert tried(await told(sale(sent(order, takerTokenFillAmount=str(ONE))))) == [(order, ONE)]
+
+
 async def test_a_purchase_buys_what_is_missing_and_rounds_up() -> None:
     first = an_order(maker_amount=10**6, taker_amount=7)
     second = an_order(maker_amount=3 * 10**6, taker_amount=10)

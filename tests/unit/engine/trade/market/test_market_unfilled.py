@@ -237,6 +237,13 @@ async def test_a_consent_to_something_else_is_refused(changed: dict[str, Any], t
     assert shop.firm.asked == []
 
 
+@pytest.mark.parametrize("ahead_s", [0, 86_400])
+async def test_a_consent_is_taken_to_its_last_second_and_for_a_day(ahead_s: int) -> None:
+    shop = a_shop()
+    await build(shop, consent=a_consent(deadline=NOW_MS // 1_000 + ahead_s))
+    assert Stake.CONSENT in stakes(shop)
+
+
 async def test_a_contract_consents_by_its_own_rule() -> None:
     shop = a_shop()
     consent = a_consent() | {"signature": "0x1234"}

@@ -319,6 +319,26 @@ def test_ladders_asked_now_and_then_are_those_of_the_last_books(side: Side) -> N
 
 
 @pytest.mark.parametrize("side", Side)
+def test_ladders_before_a_change_are_still_those_of_their_own_books(side: Side) -> None:
+    """Two ladders that follow one differ in other makers' books, and are asked in turn with the first one."""
+    numbers, give = Random(9), WETH if side is Side.SELL else USDC
+    books = [_deep_book(numbers, name) for name in "abcd"]
+    after = [
+        [_deep_book(numbers, live.maker) if live is changed else live for live in books]
+        for changed in books[:2]
+    ]
+    first = merge(books, give)
+    kept = [first, *(merge(each, give, first) for each in after)]
+    kept.append(merge(after[0][:3] + [_deep_book(numbers, "d")], give, kept[1]))
+    fresh = [merge(each[side].order.books, give) for each in kept]
+    for turn in range(60):
+        amount, cost = numbers.randrange(1, 12 * ONE[WETH]), (3 + turn // 30) * ONE[USDC]
+        for old, new in zip(kept, fresh, strict=True):
+            assert old[side].bound_of_singles(amount) == new[side].bound_of_singles(amount)
+            assert old[side].split_after_gas(amount, cost) == new[side].split_after_gas(amount, cost)
+
+
+@pytest.mark.parametrize("side", Side)
 def test_bounds_hold_for_every_choice_of_makers_and_are_close(side: Side) -> None:
     numbers, give = Random(8), WETH if side is Side.SELL else USDC
     sells = side is Side.SELL
