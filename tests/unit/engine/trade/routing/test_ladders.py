@@ -329,7 +329,7 @@ def test_ladders_before_a_change_are_still_those_of_their_own_books(side: Side) 
     ]
     first = merge(books, give)
     kept = [first, *(merge(each, give, first) for each in after)]
-    kept.append(merge(after[0][:3] + [_deep_book(numbers, "d")], give, kept[1]))
+    kept.append(merge([*after[0][:3], _deep_book(numbers, "d")], give, kept[1]))
     fresh = [merge(each[side].order.books, give) for each in kept]
     for turn in range(60):
         amount, cost = numbers.randrange(1, 12 * ONE[WETH]), (3 + turn // 30) * ONE[USDC]
