@@ -23,12 +23,13 @@ import trio
 
 from bench.bench_events import an_order
 from bench.intake_server import terminated
-from bench.peers.served import freeze, inherited, options
+from bench.peers.served import inherited, options
 from cambist.codecs.messages.event_messages import OrderEventsQuery
 from cambist.config.errors import CambistError
 from cambist.config.sections.server import ServerSettings
 from cambist.engine.host.admission.ledger import Causer, Ledger
 from cambist.engine.host.process.clock import WallClock
+from cambist.engine.host.process.running import keep_collector
 from cambist.engine.host.server import HttpCall, Reply, RouteGroup, Router, Server
 from cambist.engine.store.follower import token_of
 from cambist.engine.store.store import Store
@@ -136,8 +137,8 @@ async def serve(listener: socket.socket) -> None:
     """Serve the venue's streams until SIGTERM."""
     settings = ServerSettings(connections_max=LISTENERS_MAX, connections_per_address_max=LISTENERS_MAX)
     server = Server(Events().router(), settings, wall_ms=WallClock().now_ms)
-    freeze()
     async with trio.open_nursery() as nursery:
+        nursery.start_soon(keep_collector)
         nursery.start_soon(server.serve, listener)
         await terminated()
         nursery.cancel_scope.cancel()

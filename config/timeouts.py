@@ -50,6 +50,8 @@ SOURCE_PAUSE_S_MAX = 30.0
 CLOCK_LOOK_S = 1.0  # between two looks at the system's clock
 CLOCK_STEP_S_MAX = 5.0  # largest difference between the system's clock and the process's own
 GC_FREEZE_AFTER_S = 2.0
+GC_FREEZE_EVERY_S = 1.0
+GC_COUNT_EVERY = 60  # of these, between two counts of all exempt objects
 
 # --- Store -----------------------------------------------------------------------------------------
 STORE_LEASE_S = 10.0  # life of a shard's lease without a renewal

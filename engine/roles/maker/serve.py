@@ -18,7 +18,7 @@ from ...host.process.processes import (
     process_place,
     run_processes,
 )
-from ...host.process.running import drain_on_signal, freeze_collector, listening, url_of
+from ...host.process.running import drain_on_signal, keep_collector, listening, url_of
 from ...host.server import AccessLog, open_access_log
 from .app import MakerApp
 
@@ -72,7 +72,7 @@ async def serve_maker(
             # Awaited before the announcement: a signal to end would otherwise kill the process undrained.
             await nursery.start(drain_on_signal, app, nursery.cancel_scope)
             nursery.start_soon(_drain_after_parent, app)
-            nursery.start_soon(freeze_collector)
+            nursery.start_soon(keep_collector)
             if inherited is None:
                 _announce(app, listener)
             await app.run(listener, admin_listener)
