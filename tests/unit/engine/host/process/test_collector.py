@@ -1,4 +1,4 @@
-"""Garbage collection of a serving process: objects that last are exempt, and their cycles do not stay for ever."""
+"""Garbage collection of a serving process: objects that last are exempt, their cycles go in the end."""
 
 import gc
 import weakref
