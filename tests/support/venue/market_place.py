@@ -58,6 +58,7 @@ from cambist.engine.trade.served.permit_proof import PERMIT2_OF
 from cambist.engine.trade.served.served_chain import ServedChain
 from cambist.feeds.blacklist import MakerBlacklist
 from cambist.feeds.books.pair_index import PairIndex
+from cambist.feeds.books.usd_prices import USD_DECIMALS
 from cambist.feeds.standing import PairStanding
 from support.chain.world import World
 from support.venue.admitting import signatures
@@ -166,6 +167,10 @@ class WrittenUsd:
     def value(self, token: bytes, amount: int) -> Decimal | None:
         price = self.prices.get(token)
         return None if price is None else price * amount
+
+    def units(self, token: bytes, amount: int) -> int | None:
+        value = self.value(token, amount)
+        return None if value is None else int(value.scaleb(USD_DECIMALS))
 
 
 class WrittenGas:
