@@ -85,7 +85,7 @@ class MakerFeed:
         blacklist_ms: milliseconds from an address's last blacklisting to its expiry.
         tls: context for wss.
         wall_ms: clock in Unix milliseconds.
-        random: source of the jitter.
+        random: source of the jitter, and of the polls' first pauses.
         client: client of the polls, for the maker's endpoints; `run` opens it.
         dial: function that opens the WebSocket's connection.
 

@@ -156,7 +156,8 @@ class ServerConnection:
             request = self._request  # taken first: `_close` forgets it, and the event has to name it
             self._close()
             self.release()
-            return RequestFault(fault, request)
+            # Without its traceback, whose frames hold the event: a cycle that keeps the connection's state.
+            return RequestFault(fault.with_traceback(None), request)
         # While chunks at hand are unread (`is_due`), the body may still turn out whole: no unclean end yet.
         if event is None and self._eof and not self.is_due and self.phase not in (CLOSED, UPGRADED):
             clean = self.phase is IDLE

@@ -1,8 +1,9 @@
 """Times at which a maker's books leave routing and return, on the test's clock."""
 
 from collections.abc import AsyncGenerator, Callable, Iterator
-from contextlib import asynccontextmanager
+from contextlib import AsyncExitStack, asynccontextmanager
 from itertools import pairwise
+from random import Random
 from typing import Any
 
 import pytest
@@ -161,6 +162,18 @@ async def test_polls_rest_after_five_failures_in_a_row(clock: MockClock, logs: l
         await venue.until(lambda: venue.live() == {BOOK, OTHER_BOOK}, 100)
     told = [entry["event"] for entry in logs if entry.get("resource") == "prices"]
     assert told == ["poll failed", "polls rest", "poll answered again"]
+
+
+async def test_polls_that_begin_together_spread_over_four_common_times(clock: MockClock) -> None:
+    async with AsyncExitStack() as stack:
+        venues = [await stack.enter_async_context(a_venue(random=Random(number))) for number in range(12)]
+        await trio.sleep(10)
+    at = [[round(seconds, 3) for seconds, _ in venue.maker.asked["prices"]] for venue in venues]
+    assert {seconds % 1 for one in at for seconds in one[1:]} == {0.0, 0.25, 0.5, 0.75}
+    for one in at:
+        gaps = [then - first for first, then in pairwise(one)]
+        assert 0 < gaps[0] <= 1.125
+        assert {*gaps[1:]} == {1.0}
 
 
 async def test_requests_are_signed_over_the_path_with_its_prefix(clock: MockClock) -> None:

@@ -4,6 +4,7 @@ import contextlib
 import gc
 import socket
 import struct
+from collections.abc import AsyncIterator
 
 import pytest
 import structlog
@@ -11,11 +12,14 @@ import trio
 import trio.testing
 
 from cambist.config.timeouts import SERVER_HEADER_S
+from cambist.engine.host.server import HttpCall, StreamReply
 from support.patience import PATIENCE_S
 from support.server.server_harness import (
     GET,
     LAST_GET,
     Served,
+    a_router,
+    a_surface,
     answers,
     field,
     post,
@@ -28,6 +32,7 @@ JUMP_S = 0.05
 """Seconds by which bytes sent on a socket have arrived."""
 
 REFUSALS = 100
+ENDS = 20
 both = pytest.mark.parametrize("reactor", [False, True], ids=["task", "reactor"])
 
 HOST = b"Host: a\r\n"
@@ -271,6 +276,54 @@ async def test_refusals_leave_nothing_to_the_garbage_collector(
             assert gc.collect() < REFUSALS
         finally:
             gc.enable()
+
+
+LEFT = {
+    "garbage": ((b"\x00\xff\r\n\r\n",), False),
+    "half a body": ((post(b"/echo", b"x" * 100)[:-50],), True),
+    "between requests": ((GET,), True),
+    "a stream": ((GET.replace(b"GET /", b"GET /endless"),), True),
+}
+
+
+@both
+@pytest.mark.parametrize(("sent", "resets"), LEFT.values(), ids=LEFT)
+async def test_connections_that_end_leave_nothing_to_the_garbage_collector(
+    reactor: bool, sent: tuple[bytes, ...], resets: bool
+) -> None:
+    """It leaves out objects that have lasted (`keep_collector`): their cycles would stay."""
+    surface = a_surface()
+    surface.coroutine("GET", "/endless", _endless)
+    async with serving(a_router(surface), reactor=reactor) as served:
+
+        async def come_and_go() -> None:
+            async with await served.connect() as stream:
+                for data in sent:
+                    await stream.send_all(data)
+                if resets:
+                    await trio.sleep(JUMP_S)
+                    stream.socket.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+                else:
+                    await read_to_end(stream)
+
+        await come_and_go()
+        gc.collect()
+        gc.disable()
+        try:
+            for _ in range(ENDS):
+                await come_and_go()
+            await trio.testing.wait_all_tasks_blocked(JUMP_S)
+            assert gc.collect() < ENDS
+        finally:
+            gc.enable()
+
+
+async def _endless(_: HttpCall) -> StreamReply:
+    async def pieces() -> AsyncIterator[bytes]:
+        yield b"a piece"
+        await trio.sleep_forever()
+
+    return StreamReply(content_type=b"text/plain", pieces=pieces(), endless=True)
 
 
 def _objects_of_ours() -> int:

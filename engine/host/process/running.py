@@ -171,7 +171,8 @@ async def keep_collector() -> None:
     From GC_FREEZE_AFTER_S on, every GC_FREEZE_EVERY_S seconds the objects are exempt that are left of a pass
     over the youngest: with ten thousand connections a pass over all objects takes half a second, in which
     nobody is answered. An exempt object goes when its last reference does. Only cycles of exempt objects
-    stay, until the exempt objects are twice those that a pass over all of them last left.
+    stay, until the exempt objects are twice those that a pass over all of them last left; connections that
+    end leave none, or clients would fill the memory meanwhile.
     """
     await trio.sleep(GC_FREEZE_AFTER_S)
     left = _collect_all()

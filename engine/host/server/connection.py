@@ -432,7 +432,9 @@ class Connection:
             trio.BrokenResourceError: another error ended the answer.
         """
         if pump.failure:
-            raise pump.failure if isinstance(pump.failure, _CutOff) else trio.BrokenResourceError
+            is_slow = isinstance(pump.failure, _CutOff)
+            pump.failure = None  # its frames hold the pump: a cycle that would keep the connection's state
+            raise _CutOff if is_slow else trio.BrokenResourceError
         if not pump.complete:
             self._closing = self._ended = True
             self._http.receive_eof()

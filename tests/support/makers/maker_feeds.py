@@ -121,8 +121,8 @@ def a_feed(
     url: str, *, index: PairIndex | None = None, maker: str = "alpha", poll_dial: Dial = dial, **more: Any
 ) -> MakerFeed:
     """A feed that polls quickly; `more` goes to its settings, or is an argument of the feed."""
-    arguments: Json = {"signer": None, "decimals": LISTED, "wall_ms": WallClock().now_ms}
-    arguments |= {name: more.pop(name) for name in ("signer", "decimals", "wall_ms", "dial") if name in more}
+    arguments: Json = {"signer": None, "decimals": LISTED, "wall_ms": WallClock().now_ms, "random": Random(7)}
+    arguments |= {name: more.pop(name) for name in (*arguments, "dial") if name in more}
     every: Json = {f"{name}_every_s": 0.05 for name in ("tokens", "pairs", "prices", "blacklist")}
     settings = VenueMakerChain(url=url, **(every | more))
     return MakerFeed(
@@ -140,7 +140,6 @@ def a_feed(
             dial=poll_dial,
         ),
         tls=client_tls(),
-        random=Random(7),
         **arguments,
     )
 
