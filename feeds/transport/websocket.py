@@ -434,19 +434,31 @@ class WebSocket:
     async def _running(self) -> AsyncGenerator[Self]:
         """Context manager: run the tasks that write, read and ping; close after the `async with` block."""
         failure: Exception | None = None
-        async with trio.open_nursery() as nursery:
-            nursery.start_soon(self._keep)
-            nursery.start_soon(self._write)
-            try:
-                yield self
-                await self.aclose()
-            except Exception as error:  # noqa: BLE001 - raised below, not within an exception group
-                failure = error
-                await self.aclose(CloseCode.INTERNAL_ERROR)
-            finally:
-                nursery.cancel_scope.cancel()
+        try:
+            async with trio.open_nursery() as nursery:
+                nursery.start_soon(self._keep)
+                nursery.start_soon(self._write)
+                try:
+                    yield self
+                    await self.aclose()
+                except Exception as error:  # noqa: BLE001 - raised below, not within an exception group
+                    failure = error
+                    await self.aclose(CloseCode.INTERNAL_ERROR)
+                finally:
+                    nursery.cancel_scope.cancel()
+        finally:
+            self._release()
         if failure is not None:
             raise failure
+
+    def _release(self) -> None:
+        """Break the cycles of protocol, parser and error, which would wait for the garbage collector.
+
+        Nothing is parsed afterwards: the keeper has closed the stream and dropped what was not parsed.
+        """
+        self._protocol.parser.close()
+        if self._protocol.parser_exc is not None:
+            self._protocol.parser_exc.with_traceback(None)
 
     async def _keep(self) -> None:
         """Run the keeper task: read while the application does not, send pings, finally close the stream."""

@@ -11,8 +11,10 @@ import structlog
 import trio
 import trio.testing
 
+from cambist.config.errors import AuthError
 from cambist.config.timeouts import SERVER_HEADER_S
 from cambist.engine.host.server import HttpCall, StreamReply
+from cambist.feeds.transport.websocket import WebSocket
 from support.patience import PATIENCE_S
 from support.server.server_harness import (
     GET,
@@ -278,11 +280,18 @@ async def test_refusals_leave_nothing_to_the_garbage_collector(
             gc.enable()
 
 
+_HANDSHAKE = (
+    b"GET %b HTTP/1.1\r\nHost: a\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n"
+    b"Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\nSec-WebSocket-Version: 13\r\n\r\n"
+)
 LEFT = {
     "garbage": ((b"\x00\xff\r\n\r\n",), False),
     "half a body": ((post(b"/echo", b"x" * 100)[:-50],), True),
     "between requests": ((GET,), True),
     "a stream": ((GET.replace(b"GET /", b"GET /endless"),), True),
+    "a handshake that is refused": ((_HANDSHAKE % b"/ws?key=wrong",), False),
+    "a WebSocket": ((_HANDSHAKE % b"/ws",), True),
+    "no WebSocket frame": ((_HANDSHAKE % b"/ws", b"\xff" * 64), False),
 }
 
 
@@ -294,6 +303,7 @@ async def test_connections_that_end_leave_nothing_to_the_garbage_collector(
     """It leaves out objects that have lasted (`keep_collector`): their cycles would stay."""
     surface = a_surface()
     surface.coroutine("GET", "/endless", _endless)
+    surface.websocket("/ws", _checked, _listens)
     async with serving(a_router(surface), reactor=reactor) as served:
 
         async def come_and_go() -> None:
@@ -316,6 +326,16 @@ async def test_connections_that_end_leave_nothing_to_the_garbage_collector(
             assert gc.collect() < ENDS
         finally:
             gc.enable()
+
+
+def _checked(call: HttpCall) -> None:
+    if call.request.query:
+        raise AuthError("X-AUTH-ACCESS-KEY", "unknown")
+
+
+async def _listens(_: HttpCall, socket: WebSocket) -> None:
+    async for _message in socket:
+        pass
 
 
 async def _endless(_: HttpCall) -> StreamReply:
