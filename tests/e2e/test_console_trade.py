@@ -33,16 +33,24 @@ async def test_a_swap_shows_its_route_and_is_sent(browser: Browser, running: Run
     report = await told(browser, running, "swap", "6", "WETH", "USDC", "8", "SELL", "")
     assert report["route"] == "Route: 100 % to USDC with alpha 62.5 % and beta 37.5 %"
     assert [fill[:1] + fill[2:] for fill in report["fills"]] == [
-        ["alpha", "62.5 %", "12,500 USDC", "5 WETH", "2,500"],
-        ["beta", "37.5 %", "7,498.5 USDC", "3 WETH", "2,499.5"],
+        ["alpha", "62.5 %", "12,500 USDC", "5 WETH", "2,500.00"],
+        ["beta", "37.5 %", "7,498.5 USDC", "3 WETH", "2,499.50"],
     ]
-    assert report["shown"]["Price"] == "1 WETH = 2,499.56 USDC"
+    assert report["others"] == [
+        ["alpha", "19,998.333333 USDC", "0 % worse, before gas"],
+        ["beta", "19,996 USDC", "0.01 % worse, before gas"],
+    ]
+    assert report["shown"]["Price, before gas"] == "1 WETH = 2,499.56 USDC"
+    assert report["agreement"]["title"] == "Swap 8 WETH for 19,996.49 USDC"
     terms = report["agreement"]["terms"]
     assert terms["You pay"] == "exactly 8 WETH"
     assert terms["You receive"] == "at least 19,896.517649 USDC"
     assert terms["Contract"] == f"{running.devnet.text('router')} (Router)"
     assert report["said"][0] == "✓ approved"
-    assert re.fullmatch(r"✓ mined in block \d+ as 0x[0-9a-f]{64}", report["said"][1])
+    assert re.fullmatch(r"✓ mined in block \d+", report["said"][1])
+    assert report["headline"] == "✓ Received 19,996.499999 USDC"
+    assert report["result"]["Paid"] == "8 WETH"
+    assert report["swaps"][0][0] == "8 WETH → 19,996.49 USDC"
     assert report["faults"] == []
     assert report["overflowing"] == []
 
@@ -59,29 +67,34 @@ async def test_swaps_of_all_kinds(
 
 
 async def test_an_order_is_signed_auctioned_and_followed(browser: Browser, running: Running) -> None:
-    report = await told(browser, running, "order", "6", "Order", "WETH", "USDC", "2", "SELL")
+    report = await told(browser, running, "order", "6", "Gasless", "WETH", "USDC", "2", "SELL")
     terms = report["agreement"]["terms"]
     assert terms["You pay"] == "exactly 2 WETH"
     assert terms["You receive"].startswith("at least 4,97")
-    assert report["said"][-1].startswith("✓ accepted as order ")
+    assert report["said"][-1] == "✓ accepted"
+    assert report["headline"] == "✓ Order placed"
     assert report["head"]["Received"].endswith(" USDC")
+    assert report["head"]["Received"] in report["outcome"]
+    assert "against the quote" in report["outcome"]
+    assert report["settled"] == "settled"
     assert "pending" in report["timeline"][0]
     assert "2 WETH sold for 4,99" in report["timeline"][-1]
     assert report["bids"][0][:2] == [AGENT, "won"]
     assert report["bids"][0][3].endswith(" USDC")
+    assert report["orders"][0][0] == f"2 WETH → {report['head']['Received']}"
     assert report["orders"][0][1] == "completed"
     assert report["faults"] == []
     assert report["overflowing"] == []
 
 
 async def test_native_tokens_are_deposited_for_an_order(browser: Browser, running: Running) -> None:
-    report = await told(browser, running, "order", "8", "Order", "ETH", "USDC", "1", "SELL")
+    report = await told(browser, running, "order", "8", "Gasless", "ETH", "USDC", "1", "SELL")
     assert report["agreement"]["terms"]["You sign"] == "a deposit of the native tokens, and a message"
     assert "1 ETH sold for" in report["timeline"][-1]
 
 
 async def test_a_purchase_is_auctioned(browser: Browser, running: Running) -> None:
-    report = await told(browser, running, "order", "8", "Order", "WETH", "USDC", "1000", "BUY")
+    report = await told(browser, running, "order", "8", "Gasless", "WETH", "USDC", "1000", "BUY")
     assert report["agreement"]["terms"]["You receive"] == "exactly 1,000 USDC"
     assert report["agreement"]["terms"]["You pay"].startswith("at most 0.40")
     assert report["head"]["Paid"].endswith(" WETH")
@@ -95,11 +108,15 @@ async def test_a_limit_order_says_why_it_waits_and_is_cancelled(browser: Browser
     )
 
 
-@pytest.mark.parametrize("kind", ["Swap", "Order"])
+@pytest.mark.parametrize("kind", ["Swap", "Gasless"])
 async def test_an_amount_beyond_the_books_is_refused_with_the_reason(
     browser: Browser, running: Running, kind: str
 ) -> None:
     assert "books" in await told(browser, running, "refused", kind, "500")
+
+
+async def test_an_amount_above_the_balance_is_noticed(browser: Browser, running: Running) -> None:
+    assert (await told(browser, running, "short", "9"))["isDisabled"] is True
 
 
 async def test_a_twap_is_settled_slice_by_slice(browser: Browser, running: Running) -> None:
@@ -123,6 +140,6 @@ async def test_a_purchase_in_slices_is_settled_slice_by_slice(browser: Browser, 
         ("1 of 2", "500 USDC"),
         ("2 of 2", "500 USDC"),
     ]
-    assert report["orders"][0][3] == "TWAP purchase"
+    assert report["orders"][0][2] == "TWAP purchase"
     assert report["faults"] == []
     assert report["overflowing"] == []

@@ -49,13 +49,16 @@ async def test_a_maker_sees_its_own_book_by_its_signature(browser: Browser, runn
     assert report["overflowing"] == []
 
 
-async def test_solvers_see_bids_net_of_gas_and_why_they_lost(browser: Browser, running: Running) -> None:
+async def test_everybody_sees_rounds_and_why_bids_lost(browser: Browser, running: Running) -> None:
     auction = await told(browser, running, "round")
     report = await told(browser, running, "auctions", API_KEY, auction["id"])
-    assert report["bids"][0][:2] == [AGENT, "won"]
+    assert report["bids"][0][0] == AGENT
+    assert report["bids"][0][1] in ("won", "settled")
     assert report["bids"][0][3].startswith("2,49")
-    assert report["rounds"][0][0] == auction["id"]
-    assert report["agents"][0][:2] == [AGENT, "asked"]
+    assert report["open"] == report["bids"]
+    assert report["everybody"][0][0].startswith("sell 1 WETH for ≥ ")
+    assert report["isIdHidden"] is True
+    assert report["agents"][0][:2] == [AGENT, "active"]
     assert report["faults"] == []
     assert report["overflowing"] == []
 
@@ -63,13 +66,12 @@ async def test_solvers_see_bids_net_of_gas_and_why_they_lost(browser: Browser, r
 async def test_operators_see_the_venue_and_switch_makers(browser: Browser, running: Running) -> None:
     await told(browser, running, "round")
     report = await told(browser, running, "operator", API_KEY, refusals=1)
-    assert "Relayers" not in report["without"]
-    assert [line[3:5] for line in report["chains"]] == [["alpha", "in use"], ["beta", "in use"]]
-    assert "9,999" in report["relayer"]
-    assert report["lag"].startswith("Delay of the event loop: ≤ ")
-    assert report["commits"].startswith("Commits: ≤ ")
-    assert report["scrolled"] == 0  # a new reading moves nothing
-    assert report["isFocused"] is True
+    assert "Makers and their switch" not in report["without"]
+    assert report["needs"] == "Needs you\n\nNothing."
+    assert "chains 1/1" in report["strip"]
+    assert [line[:2] for line in report["makers"]] == [["alpha", "in use"], ["beta", "in use"]]
+    assert "9,999." in report["chains"]
+    assert report["height"] <= 1_800  # two screens
     latencies = {line[0]: line[1:] for line in report["latencies"]}
     assert int(latencies["GET /chains"][0]) >= 1
     assert all(line[3].startswith("≤ ") for line in latencies.values())
@@ -79,3 +81,4 @@ async def test_operators_see_the_venue_and_switch_makers(browser: Browser, runni
     assert report["withheld"] == ["excluded"]
     assert report["faults"] == []
     assert report["overflowing"] == []
+    assert report["fits"] == []

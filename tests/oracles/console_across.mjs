@@ -1,6 +1,6 @@
 // Stories of orders to another chain, and of orders from vaults and for handlers. arguments: STORY ...
 import { visiting } from "./browser.mjs";
-import { agreed, connect, fillTrade, pairs, pictures, reviewed, rows, violations, waitFor } from "./console_page.mjs";
+import { agreed, connect, fillTrade, pairs, pickToken, pictures, reviewed, violations, waitFor } from "./console_page.mjs";
 
 const PANEL = "section[aria-label='Order']";
 
@@ -8,7 +8,7 @@ const PANEL = "section[aria-label='Order']";
 async function fillAcross(page, { there, get, ...trade }) {
   await fillTrade(page, trade);
   await page.getByLabel("You receive: chain").selectOption({ label: there });
-  await page.getByLabel("You receive: token").selectOption({ label: get });
+  await pickToken(page, "You receive", get);
 }
 
 // An order to the other chain, until its delivery is shown.
@@ -17,24 +17,24 @@ async function order(page, { shot }, account, kind, get, amount, of, there) {
   await fillAcross(page, { kind, pay: "WETH", get, amount, of, there });
   if (kind === "TWAP") await page.getByLabel("Slices").selectOption("2");
   await page.getByRole("button", { name: /^Review/ }).waitFor();
-  const table = page.getByRole("table", { name: "Bridges, the recommended first" });
-  await table.waitFor();
-  const bridges = await rows(table);
+  const options = page.locator("fieldset.options label");
+  await options.first().waitFor();
+  const bridges = await options.allInnerTexts();
   const shown = await pairs(page.locator("form.card"));
   const faults = await violations(page);
   const overflowing = await pictures(page, shot, "trade-across-quote", false);
   const agreement = await reviewed(page);
   await shot("trade-across-review");
-  const said = await agreed(page);
+  const { said } = await agreed(page, { view: true });
   const panel = page.locator(PANEL);
   await panel.locator(".timeline li", { hasText: "delivered on" }).waitFor();
   await panel.getByText(/^Delivery on/).waitFor();
   const told = {
-    owner, bridges, shown, agreement, said, head: await pairs(panel), title: await panel.locator(".big").first().innerText(),
+    owner, bridges, shown, agreement, said, head: await pairs(panel), title: await panel.locator("h1").innerText(),
     timeline: await panel.locator(".timeline li").allInnerTexts(),
   };
   faults.push(...await violations(page));
-  return { ...told, faults, overflowing: [...overflowing, ...await pictures(page, shot, `trade-across-${kind}-${of}`.replace("-Order-SELL", ""), kind === "Order" && of === "SELL")] };
+  return { ...told, faults, overflowing: [...overflowing, ...await pictures(page, shot, `trade-across-${kind}-${of}`.replace("-Gasless-SELL", ""), kind === "Gasless" && of === "SELL")] };
 }
 
 // The venue's quotes are changed on their way: each member of `changes`, such as "bridge.contractParams.outputToken".
@@ -67,7 +67,7 @@ const lyingQuotes = (changes) => {
 // A quote that differs from the wish is refused before the dialog.
 async function quoteLies(page, _, account, there) {
   const owner = await connect(page, Number(account));
-  await fillAcross(page, { kind: "Order", pay: "WETH", get: "USDC", amount: "1", there });
+  await fillAcross(page, { kind: "Gasless", pay: "WETH", get: "USDC", amount: "1", there });
   await page.getByRole("button", { name: /^Review/ }).click();
   const fault = page.locator("#amount-fault:not(:empty)");
   await fault.waitFor();
@@ -85,7 +85,7 @@ async function buildLies(page, _, account, there, at, value) {
     await route.fulfill({ response, json: body });
   });
   const owner = await connect(page, Number(account));
-  await fillAcross(page, { kind: "Order", pay: "WETH", get: "USDC", amount: "1", there });
+  await fillAcross(page, { kind: "Gasless", pay: "WETH", get: "USDC", amount: "1", there });
   await reviewed(page);
   await page.getByRole("button", { name: "Agree and sign" }).click();
   const fault = page.locator("dialog.review .fault");
@@ -108,10 +108,10 @@ async function record(page, { shot }, name, id, changes, reasons) {
     else put(body, JSON.parse(changes));
     await route.fulfill({ response, json: body });
   });
-  await page.goto(page.url().replace(/#.*|$/, `#trade/${id}`));
+  await page.goto(page.url().replace(/#.*|$/, `#order/${id}`));
   const panel = page.locator(PANEL);
   await panel.locator("dl.rows").waitFor();
-  const told = { head: await pairs(panel), title: await panel.locator(".big").first().innerText(), reasons: await panel.locator(".reasons li").allInnerTexts(), badge: await panel.locator(".heading .badge").first().innerText(), elements: await page.locator("main img, main script, main b").count() };
+  const told = { head: await pairs(panel), title: await panel.locator("h1").innerText(), reasons: await panel.locator(".reasons li").allInnerTexts(), badge: await panel.locator(".big .badge").first().innerText(), elements: await page.locator("main img, main script, main b").count() };
   return { ...told, faults: await violations(page), overflowing: await pictures(page, shot, name, false) };
 }
 

@@ -18,10 +18,8 @@ async function keyboard(page) {
   await reach(({ id }) => id === "account");
   await press("Enter");
   await page.locator("dialog").waitFor();
-  await reach(({ text }) => text === "Devnet accounts");
-  await press("Enter");
-  await page.locator("dialog .steps button").first().waitFor();
-  await reach(({ text }) => text.startsWith("0x"));
+  await page.locator("dialog ul.cards button").first().waitFor();
+  await reach(({ text }) => text.startsWith("Account 1"));
   await press("Enter");
   await reach(({ id }) => id === "amount-SELL");
   await page.keyboard.type("0.5");
@@ -82,7 +80,7 @@ const fakeWallet = ({ node, mode }) => {
 
 async function wallet(page, { shot }, node) {
   await connect(page, 5, "Browser wallet");
-  await fillTrade(page, { kind: "Order", pay: "WETH", get: "USDC", amount: "1" });
+  await fillTrade(page, { kind: "Gasless", pay: "WETH", get: "USDC", amount: "1" });
   await reviewed(page);
   await page.getByRole("button", { name: "Agree and sign" }).click();
   const refusal = page.locator("dialog.review .fault");
@@ -138,7 +136,7 @@ async function lies(page, _, path, member, value, kind = "", of = "SELL") {
     await route.fulfill({ response, json: body });
   });
   await connect(page, 9);
-  await fillTrade(page, { kind: kind || (path.startsWith("/v2") ? "Order" : "Swap"), pay: "WETH", get: "USDC", amount: of === "BUY" ? "1000" : "1", of });
+  await fillTrade(page, { kind: kind || (path.startsWith("/v2") ? "Gasless" : "Swap"), pay: "WETH", get: "USDC", amount: of === "BUY" ? "1000" : "1", of });
   await reviewed(page);
   await page.getByRole("button", { name: "Agree and sign" }).click();
   const fault = page.locator("dialog.review .fault");
@@ -195,7 +193,7 @@ function shortWait() {
   const timeout = AbortSignal.timeout.bind(AbortSignal);
   let isOver = false;
   AbortSignal.timeout = (ms) => {
-    if (isOver || !location.hash.startsWith("#trade/")) return timeout(ms);
+    if (isOver || !location.hash.startsWith("#order/")) return timeout(ms);
     const signal = timeout(ms / 30);
     signal.addEventListener("abort", () => { isOver = true; });
     return signal;
@@ -213,15 +211,16 @@ async function busy(page) {
   await page.route(/orders\?.*userAddress=/, (route) => failing(route, () => route.fulfill({ status: 503, json })), { times: 1 });
   await page.route(/explain$/, (route) => failing(route, () => {}), { times: 1 });
   await connect(page, 8);
-  await page.getByText("No orders yet").waitFor();
+  await page.getByText("No open orders").waitFor();
   await waiting(page);
   await page.locator("section[aria-label='Order'] .timeline .badge").first().waitFor();
   return { failed, orders: await listed(page, 1) };
 }
 
-// Number of a person's orders in the list, once there are so many.
+// Number of a person's open orders in the list of the trade page, once there are so many.
 async function listed(page, least) {
-  const found = page.locator("section[aria-label='Your orders'] tbody tr:not([aria-hidden])");
+  await page.evaluate(() => { location.hash = "trade"; });
+  const found = page.locator("section[aria-label='Your activity'] tbody tr:not([aria-hidden])");
   await found.nth(least - 1).waitFor();
   return found.count();
 }
@@ -231,7 +230,7 @@ async function waiting(page) {
   await fillTrade(page, { kind: "Limit", pay: "WETH", get: "USDC", amount: "1" });
   await page.getByLabel("Limit price").fill("3000");
   await reviewed(page);
-  await agreed(page);
+  await agreed(page, { view: true });
   await page.getByText("waits for its price").waitFor();
 }
 
@@ -245,7 +244,7 @@ async function crowded(page) {
     return route.fulfill({ status: 429, json: { errorType: "TooManyRequests", details: "too many streams" } });
   });
   await connect(page, 7);
-  await page.getByText("No orders yet").waitFor();
+  await page.getByText("No open orders").waitFor();
   isCrowded = false;
   await waiting(page);
   return { isRefused: refused > 0, orders: await listed(page, 1) };
@@ -269,7 +268,7 @@ async function denied(page) {
 async function overtaken(page) {
   let asked = 0;
   page.on("request", (request) => { if (request.url().includes("orders?ids=")) asked += 1; });
-  await connect(page, 2);
+  const owner = await connect(page, 2);
   let release;
   const held = new Promise((resolve) => { release = resolve; });
   await page.route(/orders\?ids=/, async (route) => {
@@ -277,14 +276,30 @@ async function overtaken(page) {
     await held;
     await route.fulfill({ response });
   }, { times: 1 });
-  await waiting(page);
-  await page.getByRole("button", { name: "Cancel order" }).click();
-  await page.locator("section[aria-label='Order'] .timeline .badge", { hasText: "cancelled" }).waitFor();
+  await fillTrade(page, { kind: "Limit", pay: "WETH", get: "USDC", amount: "1" });
+  await page.getByLabel("Limit price").fill("3000");
+  await reviewed(page);
+  await agreed(page);
+  const [{ id }] = (await (await page.request.get(`${page.url().replace(/#.*/, "")}v2/delta/orders?userAddress=${owner}`)).json()).data;
+  const second = await page.context().newPage();
+  await second.goto(page.url().replace(/#.*|$/, ""));
+  await waitFor(second, "You pay");
+  await connect(second, 2);
+  await second.evaluate((wanted) => { location.hash = `order/${wanted}`; }, id);
+  await cancel(second);
+  await second.locator("section[aria-label='Order'] .timeline .badge", { hasText: "cancelled" }).waitFor();
   await page.clock.runFor(5_000);
   const told = [asked];
   release();
-  await page.locator("section[aria-label='Your orders'] tbody tr:not([aria-hidden])").first().filter({ hasText: "cancelled" }).waitFor();
+  await page.getByRole("button", { name: /^History 1/ }).click();
+  await page.locator("section[aria-label='Your activity'] tbody tr:not([aria-hidden])").first().filter({ hasText: "cancelled" }).waitFor();
   return [...told, await listed(page, 1)];
+}
+
+// Press the button that cancels an order, and say yes.
+async function cancel(page) {
+  await page.getByRole("button", { name: "Cancel order" }).click();
+  await page.locator("dialog").getByRole("button", { name: "Cancel order" }).click();
 }
 
 // A cancellation that the venue refuses says so until the next try; looks at the order go on, but not in a hidden tab.
@@ -294,10 +309,9 @@ async function refused(page) {
   await page.route("**/v2/delta/orders/cancel", (route) => route.fulfill({ status: 503, json: { errorType: "ServiceUnavailable", details: "too busy" } }), { times: 1 });
   let looks = 0;
   page.on("request", (request) => { if (request.url().endsWith("/explain")) looks += 1; });
-  const cancel = page.getByRole("button", { name: "Cancel order" });
   const fault = page.locator("section[aria-label='Order'] .fault");
-  const button = await cancel.elementHandle();
-  await cancel.click();
+  const button = await page.getByRole("button", { name: "Cancel order" }).elementHandle();
+  await cancel(page);
   await fault.filter({ hasText: "too busy" }).waitFor();
   for (let look = 0; look < 3; look += 1) {
     await Promise.all([page.waitForResponse(/explain$/), page.clock.runFor(3_000)]);
@@ -308,7 +322,7 @@ async function refused(page) {
   await page.clock.runFor(60_000);
   told.hiddenLooks = looks;
   await turned(page, false);
-  await cancel.click();
+  await cancel(page);
   await page.locator("section[aria-label='Order'] .timeline .badge", { hasText: "cancelled" }).waitFor();
   return { ...told, after: await fault.allInnerTexts() };
 }
@@ -317,7 +331,7 @@ async function refused(page) {
 async function unknown(page, _, id) {
   let looks = 0;
   page.on("request", (request) => { if (request.url().endsWith(`/orders/${id}`)) looks += 1; });
-  await page.goto(page.url().replace(/#.*|$/, `#trade/${id}`));
+  await page.goto(page.url().replace(/#.*|$/, `#order/${id}`));
   await page.getByText("This order cannot be shown").waitFor();
   await page.clock.runFor(60_000);
   return looks;
@@ -361,8 +375,8 @@ async function tabs(page) {
   for (const tab of [page, second]) await connect(tab, 4);
   const told = [];
   for (const tab of [page, second]) {
+    await tab.evaluate(() => { location.hash = "trade"; });
     await waiting(tab);
-    await tab.locator(".route svg").waitFor();
     const other = tab === page ? second : page;
     await turned(tab, true);
     await turned(other, false);
@@ -407,7 +421,7 @@ async function orders(page, _, count) {
     return route.fulfill({ json: { ...sample, data, total: count, page: number, limit, hasMore: number * limit < count } });
   });
   await connect(page, 4);
-  return scrolled(page, page.locator("section[aria-label='Your orders'] table"));
+  return scrolled(page, page.locator("section[aria-label='Your activity'] table"));
 }
 
 // Scroll a table down, and a plain copy of it in turn: milliseconds of processor time that the page's main thread takes

@@ -5,22 +5,39 @@ import path from "node:path";
 import { WAIT_MS } from "./patience.mjs";
 
 const axe = await readFile(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8");
-export const WIDTHS = { narrow: 420, usual: 1280, wide: 3840 };
+export const WIDTHS = { narrow: 320, phone: 420, usual: 1440, wide: 3840 };
 
 // Choose account `at` of the devnet, or of the wallet in the browser.
 export async function connect(page, at, source = "Devnet accounts") {
   await page.locator("#account").click();
   await page.getByRole("button", { name: source }).click();
-  const accounts = page.locator("dialog .steps button");
-  await accounts.nth(at).click();
+  await page.locator("dialog ul.cards button").nth(at).click();
+  await page.locator("#account[title]").waitFor();
   return page.locator("#account").getAttribute("title");
+}
+
+// Choose a token in the dialog of a picker.
+export async function pickToken(page, label, symbol) {
+  const button = page.locator(`button.pick[aria-label^='${label}: token']`);
+  if ((await button.innerText()).replace("▾", "").trim() === symbol) return;
+  await button.click();
+  await page.getByLabel("Find", { exact: true }).fill(symbol);
+  await page.locator("dialog ul.cards button").filter({ has: page.getByText(symbol, { exact: true }) }).first().click();
 }
 
 export async function fillTrade(page, { kind, pay, get, amount, of = "SELL" }) {
   await page.getByRole("radio", { name: kind, exact: true }).check({ force: true });
-  if (pay) await page.getByLabel("You pay: token").selectOption({ label: pay });
-  if (get) await page.getByLabel("You receive: token").selectOption({ label: get });
+  if (pay) await pickToken(page, "You pay", pay);
+  if (get) await pickToken(page, "You receive", get);
   await page.locator(`#amount-${of}`).fill(amount);
+}
+
+// Sign in as the operator, in the dialog of accounts and roles.
+export async function useKey(page, key) {
+  await page.locator("#account").click();
+  await page.locator("summary", { hasText: "Sign in as operator" }).click();
+  await page.getByLabel("Operator’s API key").fill(key);
+  await page.getByRole("button", { name: "Use the key" }).click();
 }
 
 // Press the button of the form once it offers the review; the terms in the dialog.
@@ -31,13 +48,17 @@ export async function reviewed(page) {
   return { title: await dialog.locator("h2").innerText(), terms: await pairs(dialog) };
 }
 
-// Agree, until all steps are done; what they said.
-export async function agreed(page) {
+// Agree, until all steps are done; what they said, and what came of it. `view`: go to the order's page.
+export async function agreed(page, { view = false } = {}) {
   await page.getByRole("button", { name: "Agree and sign" }).click();
-  await page.getByRole("button", { name: "Done" }).waitFor();
-  const said = await page.locator("dialog.review .steps li span").allInnerTexts();
-  await page.getByRole("button", { name: "Done" }).click();
-  return said;
+  const dialog = page.locator("dialog.review");
+  await dialog.getByRole("button", { name: "Done" }).waitFor();
+  const said = await dialog.locator(".steps li span").allInnerTexts();
+  const headline = await dialog.locator("p.big").innerText();
+  const result = await pairs(dialog);
+  const misfits = await misfitting(page);
+  await dialog.getByRole("button", { name: view ? "View order" : "Done" }).click();
+  return { said, headline, result, misfits };
 }
 
 // Terms and values of a list.
@@ -65,7 +86,24 @@ export async function violations(page) {
   return found;
 }
 
-// Pictures in all widths, light, and in the usual width, dark too; names of pages wider than their window.
+// Elements that are wider than their box, or whose text is cut without a hint, in the present window.
+export const misfitting = (page) => page.evaluate(() => {
+  const found = [];
+  if (document.documentElement.scrollWidth > innerWidth) found.push(`page ${document.documentElement.scrollWidth} > ${innerWidth}`);
+  for (const each of document.querySelectorAll("body *")) {
+    const { overflowX, textOverflow, display, position, clipPath } = getComputedStyle(each);
+    if (each instanceof SVGElement || display === "inline" || each.closest("[hidden], .unseen, .skip, .route") || !each.clientWidth || clipPath !== "none") continue;
+    const scrolls = ["auto", "scroll"].includes(overflowX);
+    const isCut = each.scrollWidth > each.clientWidth + 1 && !scrolls && textOverflow !== "ellipsis" && each.tagName !== "SELECT";
+    const box = each.getBoundingClientRect();
+    const around = each.closest("dialog, .card");
+    const isOut = around && around !== each && position !== "absolute" && !each.parentElement.closest(".scroll, .rows, ul.cards, nav, .segments") && box.right > around.getBoundingClientRect().right + 1;
+    if (isCut || isOut) found.push(`${each.tagName.toLowerCase()}.${each.className} ${each.scrollWidth} > ${each.clientWidth}: ${each.textContent.slice(0, 60)}`);
+  }
+  return found.slice(0, 5);
+});
+
+// Pictures in all widths, light, and in the usual width, dark too; what does not fit, by width.
 // The guide has the picture if `isInGuide`.
 export async function pictures(page, shot, name, isInGuide = true) {
   const overflowing = [];
@@ -73,7 +111,7 @@ export async function pictures(page, shot, name, isInGuide = true) {
     await page.setViewportSize({ width: size, height: size === WIDTHS.wide ? 2160 : 900 });
     await page.evaluate(() => new Promise((resolve) => requestAnimationFrame(() => requestAnimationFrame(resolve))));
     await page.evaluate(() => scrollTo(0, 0));
-    if (await page.evaluate(() => document.documentElement.scrollWidth > innerWidth)) overflowing.push(`${name}-${width}`);
+    overflowing.push(...(await misfitting(page)).map((text) => `${name}-${width}: ${text}`));
     await shot(`${name}-${width}`);
   }
   await page.setViewportSize({ width: WIDTHS.usual, height: 900 });

@@ -1,6 +1,6 @@
 // Stories of a trader at the console. arguments: STORY ...
 import { visiting } from "./browser.mjs";
-import { agreed, connect, fillTrade, pairs, pictures, reviewed, rows, violations, waitFor } from "./console_page.mjs";
+import { agreed, connect, fillTrade, misfitting, pairs, pictures, reviewed, rows, violations, waitFor, WIDTHS } from "./console_page.mjs";
 
 const PANEL = "section[aria-label='Order']";
 
@@ -12,13 +12,31 @@ async function swap(page, { shot }, account, pay, get, amount, of, source) {
   await page.locator("summary", { hasText: "Fills of each maker" }).click();
   const fills = await rows(page.getByRole("table", { name: "Fills of each maker" }));
   await page.locator("summary", { hasText: "Why this route" }).click();
-  await page.getByText(/The same amount with each maker alone|No maker can fill/).waitFor();
+  const sentence = page.getByText(/The same amount with each maker alone|No maker can fill/);
+  await sentence.waitFor();
+  const alone = page.getByRole("table", { name: "Each maker alone" });
+  const others = (await alone.count()) ? await rows(alone) : [];
   const shown = await pairs(page.locator("form.card"));
   const faults = await violations(page);
   const overflowing = await pictures(page, shot, "trade-swap");
   const agreement = await reviewed(page);
   await shot("trade-review");
-  return { address, route, fills, shown, agreement, said: await agreed(page), faults, overflowing };
+  await page.setViewportSize({ width: WIDTHS.narrow, height: 700 });
+  overflowing.push(...(await misfitting(page)));
+  await shot("trade-review-narrow");
+  const done = await agreed(page);
+  await page.setViewportSize({ width: WIDTHS.usual, height: 900 });
+  await page.getByRole("table", { name: "Swaps, newest first" }).locator("tbody tr:not([aria-hidden])").first().waitFor();
+  return { address, route, fills, others, shown, agreement, ...done, faults, overflowing: [...overflowing, ...done.misfits], swaps: await rows(page.getByRole("table", { name: "Swaps, newest first" })) };
+}
+
+// Amounts beyond the account's balance are refused before anything is signed.
+async function short(page, _, account) {
+  await connect(page, Number(account));
+  await fillTrade(page, { kind: "Swap", pay: "WETH", get: "USDC", amount: "100000" });
+  const button = page.getByRole("button", { name: "Not enough WETH" });
+  await button.waitFor();
+  return { isDisabled: await button.isDisabled() };
 }
 
 async function order(page, { shot }, account, kind, pay, get, amount, of, node) {
@@ -26,24 +44,28 @@ async function order(page, { shot }, account, kind, pay, get, amount, of, node) 
   await fillTrade(page, { kind, pay, get, amount, of });
   if (kind === "TWAP") await page.getByLabel("Slices").selectOption("2");
   const agreement = await reviewed(page);
-  const said = await agreed(page);
+  const { said, headline } = await agreed(page, { view: true });
   const panel = page.locator(PANEL);
   if (kind === "TWAP") {
-    await panel.getByText("1 of 2 slices are settled").waitFor();
+    await panel.getByText("1 of 2 slices are settled").or(panel.getByLabel("1 of 2 slices are settled")).first().waitFor();
     await shot("trade-twap-waiting");
     for (const [method, params] of [["evm_increaseTime", [61]], ["evm_mine", []]]) await asked(node, method, params);
   }
   await panel.locator(".timeline .badge", { hasText: "completed" }).waitFor();
   const last = kind === "TWAP" ? ["dd", "2 of 2"] : ["dt", of === "SELL" ? /^Received/ : /^Paid/]; // of the record, which follows its event
   await panel.locator(last[0], { hasText: last[1] }).first().waitFor();
-  await panel.locator("details table").first().waitFor();
-  const orders = page.locator("section[aria-label='Your orders']");
-  await orders.locator("tbody tr:not([aria-hidden])").first().filter({ hasText: "completed" }).waitFor();
+  await panel.locator("details[data-round]").first().waitFor();
+  await panel.locator("summary", { hasText: "All figures of the bids" }).first().click();
+  const bids = await rows(panel.getByRole("table", { name: /^Bids/ }).first());
+  const settled = await panel.getByRole("table", { name: "Settlements" }).first().locator(".badge", { hasText: "settled" }).first().innerText();
   const told = {
-    agreement, said, head: await pairs(panel), slices: kind === "TWAP" && await rows(panel.getByRole("table", { name: "Settled slices" })), timeline: await panel.locator(".timeline li").allInnerTexts(),
-    bids: await rows(panel.locator("details").first().getByRole("table", { name: /^Bids/ })), orders: await rows(orders),
+    agreement, said, headline, settled, outcome: await panel.locator("section[aria-label='Outcome']").innerText(), head: await pairs(panel), slices: kind === "TWAP" && await rows(panel.getByRole("table", { name: "Settled slices" })),
+    timeline: await panel.locator(".timeline li").allInnerTexts(), bids,
   };
-  return { ...told, faults: await violations(page), overflowing: await pictures(page, shot, `trade-${kind.toLowerCase()}${of === "BUY" ? "-buy" : ""}`, of === "SELL") };
+  const shown = { faults: await violations(page), overflowing: await pictures(page, shot, `trade-${kind.toLowerCase()}${of === "BUY" ? "-buy" : ""}`, of === "SELL") };
+  await page.goto(page.url().replace(/#.*/, "#trade"));
+  await page.getByRole("button", { name: /^History/ }).click();
+  return { ...told, ...shown, orders: await rows(page.getByRole("table", { name: "Orders, newest first" })) };
 }
 
 const asked = (node, method, params) => fetch(node, { method: "POST", body: JSON.stringify({ jsonrpc: "2.0", id: 1, method, params }) });
@@ -54,12 +76,13 @@ async function limit(page, { shot }, account) {
   await fillTrade(page, { kind: "Limit", pay: "WETH", get: "USDC", amount: "1.5" });
   await page.getByLabel("Limit price").fill("3000");
   const agreement = await reviewed(page);
-  await agreed(page);
+  await agreed(page, { view: true });
   const panel = page.locator(PANEL);
   await panel.getByText("waits for its price").waitFor();
   const reason = await panel.locator(".reasons li").first().innerText();
   await shot("trade-limit");
   await panel.getByRole("button", { name: "Cancel order" }).click();
+  await page.locator("dialog").getByRole("button", { name: "Cancel order" }).click();
   await panel.locator(".timeline .badge", { hasText: "cancelled" }).waitFor();
   return { agreement, reason };
 }
@@ -67,13 +90,13 @@ async function limit(page, { shot }, account) {
 // An amount beyond the books: the page says why.
 async function refused(page, { shot }, kind, amount) {
   await fillTrade(page, { kind, pay: "WETH", get: "USDC", amount });
-  const told = kind === "Swap" ? page.getByRole("alert").filter({ hasText: "No route" }) : page.locator("#amount-fault:not(:empty)");
+  const told = page.locator("#no-price .notice");
   await told.waitFor();
   await shot("trade-refused");
   return told.innerText();
 }
 
-const STORIES = { swap, order, limit, refused };
+const STORIES = { swap, short, order, limit, refused };
 export const run = visiting(async (page, base, tools, story, ...given) => {
   await page.goto(`${base}/`);
   await waitFor(page, "You pay");

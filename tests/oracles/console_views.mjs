@@ -1,16 +1,9 @@
 // Stories of makers, solvers and operators at the venue's console. arguments: STORY ...
 import { visiting } from "./browser.mjs";
-import { connect, fillTrade, pairs, pictures, reviewed, agreed, rows, violations } from "./console_page.mjs";
+import { agreed, connect, fillTrade, pairs, pictures, reviewed, rows, useKey, violations } from "./console_page.mjs";
 
-const PRESSES_MOST = 5;
 const cards = (page, name) => page.locator(`section[aria-label='${name}']`);
 const checked = async (page, shot, name) => ({ faults: await violations(page), overflowing: await pictures(page, shot, name, name !== "makers-own") });
-
-async function useKey(page, key) {
-  await page.getByLabel("Operator’s API key").fill(key);
-  await page.getByRole("button", { name: "Use the key" }).click();
-  await page.getByText("This page has the operator’s key.").waitFor();
-}
 
 // Another place on the same page, as by a link or the button back.
 const at = (page, place) => page.goto(page.url().replace(/#.*$/, `#${place}`));
@@ -33,77 +26,84 @@ async function makers(page, { shot }) {
   return { listed, shown, ladder, ...(await checked(page, shot, "makers")) };
 }
 
-// A key that is not the operator's, then the operator's; rounds, bids and why they lost.
+// Rounds for everybody, without ids; a round by its id; with the operator's key, all rounds with their ids.
 async function auctions(page, { shot }, key, id) {
-  await page.getByText("The list of rounds is the operator’s").waitFor();
-  await shot("auctions-without-key");
+  const list = page.getByRole("table", { name: "Rounds, the latest first" });
+  await list.locator("tbody button").first().waitFor();
+  const everybody = await rows(list);
+  const text = await page.locator("main").innerText();
+  await list.locator("tbody button").first().click();
+  const bids = page.getByRole("table", { name: /^Bids/ });
+  await bids.waitFor();
+  const open = await rows(bids);
   await page.getByLabel("Id of a round").fill(id);
   await page.getByRole("button", { name: "Show", exact: true }).click();
-  const bids = page.getByRole("table", { name: /^Bids/ });
+  await page.getByRole("heading", { name: `Round ${id}` }).waitFor();
   await bids.waitFor();
   const found = await rows(bids);
   await at(page, "auctions");
   await bids.waitFor({ state: "hidden" });
   await at(page, `auctions/${id}`);
   await bids.waitFor();
+  await page.locator(".chart svg").first().waitFor();
+  const seen = await checked(page, shot, "auctions");
   await useKey(page, key);
-  const list = page.getByRole("table", { name: "Rounds, the latest first" });
-  await list.locator("tbody button").first().waitFor();
-  return { bids: found, rounds: await rows(list), agents: await rows(page.getByRole("table", { name: "Agents" })), ...(await checked(page, shot, "auctions")) };
+  await page.getByText("Ids of rounds and orders are for operators").waitFor({ state: "hidden" });
+  await list.locator("tbody button").first().click();
+  await page.getByRole("link", { name: "View order" }).waitFor();
+  return { bids: found, open, everybody, isIdHidden: !text.includes(id), agents: await rows(page.getByRole("table", { name: "Agents" })), ...seen };
 }
 
+// The operator's page: a wrong key, then the right one; all tabs; a maker is left out and released.
 async function operator(page, { shot }, key) {
   await page.getByText("ready", { exact: true }).waitFor();
   const without = await page.locator("main").innerText();
-  await page.getByLabel("Operator’s API key").fill("a wrong key");
-  await page.getByRole("button", { name: "Use the key" }).click();
+  await useKey(page, "a wrong key");
   await page.getByRole("alert").filter({ hasText: "X-API-KEY" }).waitFor();
-  await useKey(page, key);
-  await cards(page, "Delay of the event loop").locator("svg").waitFor();
-  await cards(page, "All orders").locator("tbody button").first().waitFor();
-  const latencies = cards(page, "Latency of requests");
+  await page.getByLabel("Operator’s API key").fill(key);
+  await page.getByRole("button", { name: "Use the key" }).click();
+  const makersTable = page.getByRole("table", { name: "Makers and their switch" });
+  await makersTable.waitFor();
+  const tab = (name) => page.getByRole("group", { name: "Parts of the venue" }).getByRole("button", { name }).click();
   const reading = () => page.waitForResponse((answer) => answer.url().endsWith("/operator/status"));
-  const name = await latencies.getByRole("button", { pressed: false }).last().innerText();
-  // In one step: a reading between two steps would replace the button that the first has found.
-  const isFocused = () => page.evaluate((wanted) => document.activeElement.matches("section[aria-label='Latency of requests'] button[aria-pressed=true]") && document.activeElement.textContent === wanted, name);
-  // A press misses a row that moves under it, and the page holds still for ten seconds of a press only. A row is picked
-  // without a press once its route is the most frequent one; a press that met it has the focus too.
-  for (let presses = 0; !(await isFocused()); presses++) {
-    if (presses === PRESSES_MOST) throw new Error(`${name} was pressed ${presses} times, and is not picked with the focus on it`);
-    await latencies.getByRole("button", { name, exact: true }).hover();
-    await page.mouse.down();
-    for (let readings = 0; readings < 2; readings++) await reading(); // a slow click: new readings come while it is held
-    await page.mouse.up();
+  await reading();
+  const told = { without, needs: await cards(page, "Needs you").innerText(), strip: await cards(page, "Status").innerText(), makers: await rows(makersTable), height: await page.evaluate(() => document.documentElement.scrollHeight), ...(await checked(page, shot, "operator")) };
+  const fits = [];
+  for (const name of ["Orders", "Latency", "Chains", "Store"]) {
+    await tab(name);
+    await reading();
+    if (name === "Orders") await page.getByRole("table", { name: "Orders, newest first" }).locator("tbody button").first().waitFor();
+    if (name === "Latency") told.latencies = await rows(page.getByRole("table", { name: "Requests since the start" }));
+    if (name === "Latency") told.rounds = await rows(page.getByRole("table", { name: "Auction rounds since the start" }));
+    if (name === "Chains") told.chains = await page.locator("section[aria-label='Parts of the venue']").innerText();
+    fits.push(...await pictures(page, shot, `operator-${name.toLowerCase()}`, false), ...await violations(page));
   }
-  await page.evaluate(() => scrollTo(0, 0));
-  for (let redrawn = 0; redrawn < 2; redrawn++) await reading();
-  const told = {
-    isFocused: await isFocused(), scrolled: await page.evaluate(() => scrollY), without, chains: await rows(page.getByRole("table", { name: "Chains" })), relayer: await cards(page, "Relayers").innerText(),
-    lag: await cards(page, "Delay of the event loop").locator("svg").getAttribute("aria-label"), commits: await cards(page, "Time of the store’s commits").locator("svg").getAttribute("aria-label"),
-    rounds: await rows(page.getByRole("table", { name: "Latency of auction rounds" })),
-    latencies: await rows(page.getByRole("table", { name: "Latency of requests" })),
-    ...(await checked(page, shot, "operator")),
-  };
-  await page.getByRole("button", { name: "Leave out beta" }).click();
+  await tab("Makers");
+  const out = page.getByRole("button", { name: "Leave out beta" });
+  await out.hover();
+  await page.mouse.down();
+  for (let readings = 0; readings < 2; readings++) await reading(); // a slow click: new readings come while it is held
+  await page.mouse.up();
   await page.getByRole("button", { name: "Yes" }).click();
   await page.getByRole("button", { name: "Release beta" }).waitFor();
-  const out = await rows(page.getByRole("table", { name: "Switch of makers" }));
+  const left = await rows(makersTable);
   const route = await page.evaluate(async () => (await fetch("/makers/books?network=31337&makerName=beta")).json());
   await page.getByRole("button", { name: "Release beta" }).click();
   await page.getByRole("button", { name: "Yes" }).click();
-  await page.getByRole("button", { name: "Leave out beta" }).waitFor();
-  return { ...told, out, withheld: route[0].withheld };
+  await out.waitFor();
+  return { ...told, fits, out: left, withheld: route[0].withheld };
 }
 
 // An order, so that there is a round; its id.
 async function round(page) {
   await page.goto(page.url().replace(/#.*/, "#trade"));
   await connect(page, 6);
-  await fillTrade(page, { kind: "Order", pay: "WETH", get: "USDC", amount: "1" });
+  await fillTrade(page, { kind: "Gasless", pay: "WETH", get: "USDC", amount: "1" });
   await reviewed(page);
-  await agreed(page);
-  const summary = page.locator("section[aria-label='Order'] details summary").first();
+  await agreed(page, { view: true });
+  const summary = page.locator("section[aria-label='Order'] details[data-round] summary").first();
   await summary.waitFor();
+  await page.locator("section[aria-label='Order'] .timeline .badge", { hasText: "completed" }).waitFor();
   return { id: /Round (\d+)/.exec(await summary.innerText())[1], terms: await pairs(page.locator("section[aria-label='Order']")) };
 }
 
@@ -115,19 +115,25 @@ async function own(page, { shot }, domain, accessKey, secret) {
   };
   await page.getByRole("button", { name: "alpha", exact: true }).click();
   await page.getByText("Pairs and ladders are hidden").waitFor();
+  await page.getByRole("button", { name: "Sign in" }).click();
   await signIn("a wrong secret");
-  const refusal = page.locator("section[aria-label='Maker’s own key'] .fault:not(:empty)");
+  const refusal = page.locator("dialog .fault:not(:empty)");
   await refusal.waitFor();
   const refused = await refusal.innerText();
   await signIn(secret);
-  await page.getByText("This page signs as the maker beta").waitFor();
+  await page.locator("dialog").waitFor({ state: "detached" });
+  await page.getByRole("heading", { name: "beta" }).waitFor();
   await page.locator(".bids tbody tr").first().waitFor();
   const pairsShown = page.getByRole("table", { name: "Pairs, as the venue sees them" });
   const told = { refused, name: await page.locator("#maker-name").innerText(), shown: await rows(pairsShown), faultsTold: await page.getByText("No firm quote of this maker had a fault.").count(), ...(await checked(page, shot, "makers-own")) };
   await page.getByRole("button", { name: "alpha", exact: true }).click();
   await page.getByText("Pairs and ladders are hidden").waitFor();
+  await page.locator("#account").click();
+  await page.locator("summary", { hasText: "Sign in as operator" }).click();
+  await page.getByText("Signed in as the maker beta.").waitFor();
   await page.getByRole("button", { name: "Sign out" }).click();
-  await page.getByLabel("Secret", { exact: true }).waitFor();
+  await page.locator("#account").click();
+  await page.locator("summary", { hasText: "Sign in as operator" }).click();
   return { ...told, left: await page.getByLabel("Secret", { exact: true }).inputValue() };
 }
 

@@ -43,6 +43,7 @@ class _Up(msgspec.Struct, rename="camel"):
     """The line of JSON that `cambist up --json` prints once the venue has the makers' books.
 
     Attributes:
+        operator: link to the operator's page of the console, which signs in with `operator_key`.
         operator_key: API key with which an operator signs in to the console.
         chains: chain id -> URL of its JSON-RPC.
         accounts: accounts with funds that may trade.
@@ -55,6 +56,7 @@ class _Up(msgspec.Struct, rename="camel"):
 
     venue: str
     console: str
+    operator: str
     operator_key: str
     docs: str
     chains: dict[str, str]
@@ -172,6 +174,7 @@ def _printed(place: UpPlace, folder: Path) -> _Up:
     return _Up(
         venue=venue,
         console=f"{venue}/",
+        operator=f"{venue}/#operator/{place.operator_key}",
         operator_key=place.operator_key,
         docs=f"{venue}/docs",
         chains={str(chain.chain_id): chain.url for chain in (layout.near, layout.far)},
@@ -216,7 +219,7 @@ def _show(printed: _Up) -> None:
     table = Table(box=None, show_header=False, pad_edge=False)
     rows: dict[str, Any] = {
         "console": printed.console,
-        "operator key": printed.operator_key,
+        "operator": printed.operator,
         "API": printed.docs,
     }
     rows |= {f"chain {chain_id}": url for chain_id, url in printed.chains.items()}

@@ -44,23 +44,59 @@ export function formatUnits(raw, decimals, digits = 7) {
 }
 
 /**
- * Price of a token in another: dest for one src.
+ * A whole amount with exactly `places` digits after the point, cut, so that digits of changing figures keep their places.
+ * @param {bigint} raw
+ * @param {number} decimals
+ * @param {number} places
+ */
+export function fixedUnits(raw, decimals, places) {
+  const [whole = "0", fraction = ""] = plainUnits(raw, decimals).split(".");
+  return `${whole.replace(GROUPS, ",")}${places ? `.${fraction.padEnd(places, "0").slice(0, places)}` : ""}`;
+}
+
+/** Digits of prices behind a digit that counts. */
+const PRICE_DIGITS = 6;
+
+/**
+ * Price of a token in another, dest for one src, times 10^18; null without an amount.
  * @param {bigint} src raw units
  * @param {number} srcDecimals
  * @param {bigint} dest raw units
  * @param {number} destDecimals
  */
-export function price(src, srcDecimals, dest, destDecimals) {
-  if (src <= 0n) return "–";
-  const scaled = (dest * 10n ** BigInt(srcDecimals + 18)) / (src * 10n ** BigInt(destDecimals));
-  return formatUnits(scaled, 18, 6);
+export const rateOf = (src, srcDecimals, dest, destDecimals) =>
+  (src > 0n ? (dest * 10n ** BigInt(srcDecimals + 18)) / (src * 10n ** BigInt(destDecimals)) : null);
+
+/** Digits after the point of prices as large as this one. @param {bigint} rate times 10^18 */
+export function placesOf(rate) {
+  const size = rate.toString().length - 18; // digits before the point; zero and less: zeros behind it
+  return Math.min(18, Math.max(0, PRICE_DIGITS - size));
 }
+
+/** A price as text. @param {bigint | null} rate times 10^18 @param {number} [places] */
+export const rateText = (rate, places) => (rate === null ? "–" : fixedUnits(rate, 18, places ?? placesOf(rate)));
+
+/**
+ * Price of a token in another as text: dest for one src.
+ * @param {bigint} src raw units
+ * @param {number} srcDecimals
+ * @param {bigint} dest raw units
+ * @param {number} destDecimals
+ */
+export const price = (src, srcDecimals, dest, destDecimals) => rateText(rateOf(src, srcDecimals, dest, destDecimals));
 
 /** US dollars of the API, decimal text, to the cent. @param {string | undefined} text */
 export function usd(text) {
   const [whole = "", fraction = ""] = (text ?? "").split(".");
   if (!/^\d+$/.test(whole)) return "–";
   return `$${whole.replace(GROUPS, ",")}.${fraction.padEnd(2, "0").slice(0, 2)}`;
+}
+
+/** US dollars of the API, so many times. @param {string | undefined} text @param {number} times */
+export function usdTimes(text, times) {
+  if (times === 1 || !/^\d+(\.\d*)?$/.test(text ?? "")) return usd(text);
+  const [whole, fraction = ""] = /** @type {string} */ (text).split(".");
+  return usd(plainUnits(BigInt(whole + fraction.padEnd(6, "0").slice(0, 6)) * BigInt(times), 6));
 }
 
 /** Basis points as percent. @param {number | bigint} bps */
@@ -79,10 +115,26 @@ export const cut = (text) => (text.length > 14 ? `${text.slice(0, 6)}…${text.s
 /** The time of day. @param {string | number | Date} when */
 export const clock = (when) => new Date(when).toLocaleTimeString("en-GB", { hour12: false });
 
+/** A day and the time of day. @param {string | number | Date} when */
+export const moment = (when) => new Date(when).toLocaleString("en-GB", { day: "numeric", month: "short", year: "numeric", hour: "2-digit", minute: "2-digit", second: "2-digit" });
+
 /** A duration in words. @param {number} seconds */
 export function duration(seconds) {
   const s = Math.max(0, Math.round(seconds));
   if (s < 120) return `${s} s`;
   if (s < 7_200) return `${Math.round(s / 60)} min`;
   return s < 172_800 ? `${Math.round(s / 3_600)} h` : `${Math.round(s / 86_400)} d`;
+}
+
+/** How long ago, or in how long, a time is. @param {number} ms Unix milliseconds @param {number} now */
+export function distance(ms, now) {
+  const s = (now - ms) / 1_000;
+  return s >= 0 ? `${duration(s)} ago` : `in ${duration(-s)}`;
+}
+
+/** A part of a whole in basis points or percent, with its sign. @param {number | bigint} bps */
+export function signedBps(bps) {
+  const number = Number(bps);
+  const text = Math.abs(number) < 100 ? `${Math.abs(number).toFixed(1)} bps` : `${(Math.abs(number) / 100).toFixed(2)} %`;
+  return `${number > 0 ? "+" : number < 0 ? "−" : ""}${text}`;
 }

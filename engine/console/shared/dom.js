@@ -1,4 +1,5 @@
 // Builds elements. Text from outside becomes text nodes only: no markup of makers, tokens or venues is ever parsed.
+import { cut, distance, moment } from "/console/shared/amounts.js";
 
 const SVG = "http://www.w3.org/2000/svg";
 
@@ -98,6 +99,66 @@ export function announce(sentence) {
   if (said && said.textContent !== sentence) said.textContent = sentence;
 }
 
+const TICK_MS = 1_000;
+setInterval(() => {
+  if (document.hidden) return;
+  for (const each of document.querySelectorAll("time[data-ms]")) {
+    const text = distance(Number(/** @type {HTMLElement} */ (each).dataset.ms), Date.now());
+    if (each.textContent !== text) each.textContent = text;
+  }
+}, TICK_MS);
+
+/** A time as people say it ("12 s ago", "in 3 min"), which goes on by itself; its title is exact. @param {string | number} at */
+export const when = (at) => {
+  const ms = new Date(at).getTime();
+  return h("time", { datetime: new Date(ms).toISOString(), title: moment(ms), "data-ms": ms }, distance(ms, Date.now()));
+};
+
+const COPIED_MS = 1_500;
+const copySign = () => s("svg", { viewBox: "0 0 16 16", width: 14, height: 14, "aria-hidden": "true", fill: "none", stroke: "currentColor", "stroke-width": 1.4 },
+  s("rect", { x: 5.5, y: 5.5, width: 8, height: 8, rx: 1.5 }), s("path", { d: "M10.5 3v-.5A1 1 0 0 0 9.500 1.500h-6a1 1 0 0 0-1 1v6a1 1 0 0 0 1 1H3" }));
+
+/** A button that copies a text. @param {string} text @param {string} what in words */
+export function copyButton(text, what) {
+  const button = h("button", { type: "button", class: "copy", "aria-label": `Copy ${what}`, title: `Copy ${what}`, onclick: async () => {
+    await navigator.clipboard?.writeText(text).catch(() => {});
+    show(button, "✓");
+    announce(`${what} copied`);
+    setTimeout(() => show(button, copySign()), COPIED_MS);
+  } }, copySign());
+  return button;
+}
+
+/**
+ * A hash or an address, cut, with the whole text to copy, and a page of a block explorer if there is one.
+ * @param {string} text @param {string} what in words @param {string | null} [url] of the explorer's page
+ */
+export const codeOf = (text, what, url) => h("span", { class: "mono", title: text },
+  url ? h("a", { href: url, target: "_blank", rel: "noreferrer" }, cut(text)) : cut(text), " ", copyButton(text, what));
+
+/**
+ * A dialog with a title; it leaves the page when it is closed.
+ * @param {string} id of the title @param {...(Child | Child[])} children
+ */
+export function dialogOf(id, ...children) {
+  const dialog = /** @type {HTMLDialogElement} */ (h("dialog", { "aria-labelledby": id }, h("div", {}, ...children)));
+  dialog.addEventListener("close", () => dialog.remove());
+  document.body.append(dialog);
+  dialog.showModal();
+  return dialog;
+}
+
+/** Ask before an act. @param {string} words @param {string} [yes] word of the button @returns {Promise<boolean>} */
+export function confirmed(words, yes = "Yes") {
+  return new Promise((resolve) => {
+    let is = false;
+    const answer = (/** @type {boolean} */ value) => () => { is = value; dialog.close(); };
+    const dialog = dialogOf("question", h("h2", { id: "question" }, words),
+      h("div", { class: "actions" }, h("button", { type: "button", onclick: answer(false) }, "No"), h("button", { type: "button", class: "primary", onclick: answer(true) }, yes)));
+    dialog.addEventListener("close", () => resolve(is));
+  });
+}
+
 /**
  * A term and its value.
  * @param {string} term
@@ -135,7 +196,7 @@ export const loading = (lines) =>
 export function table(caption, columns, rows) {
   const cells = (/** @type {Child[]} */ values) => values.map((value, at) => {
     const tag = at === 0 ? "th" : "td";
-    return h(tag, { class: columns[at]?.isNumber ? "number" : columns[at]?.isText ? "text" : false, scope: at === 0 ? "row" : false }, value);
+    return h(tag, { class: columns[at]?.isNumber ? "number" : columns[at]?.isText ? "text" : false, scope: at === 0 ? "row" : false, "data-name": columns[at]?.name }, value);
   });
   return h("div", { class: "scroll", tabindex: "0", role: "group", "aria-label": caption },
     h("table", {},

@@ -1,16 +1,20 @@
 // Starts the console: reads chains and tokens, and shows the page that the address names after its #.
 import { announce, h, loading, notice, show } from "/console/shared/dom.js";
-import { accountTools } from "./account.js";
+import { accountTools, dressTheme } from "./account.js";
 import { address } from "./address.js";
 import { load, onChange, state } from "./state.js";
 import { tradePage } from "./trade.js";
+import { orderPage } from "./order_page.js";
+import { otcPage } from "./otc.js";
 import { makersPage } from "./makers.js";
 import { auctionsPage } from "./auctions.js";
 import { operatorPage } from "./operator.js";
 
-/** @type {Record<string, {title: string, page: (main: HTMLElement, rest: string) => () => void}>} */
+/** @type {Record<string, {title: string, page: (main: HTMLElement, rest: string) => () => void, isOfOne?: boolean}>} `isOfOne`: another rest of the address is another page */
 const PAGES = {
   trade: { title: "Trade", page: tradePage },
+  order: { title: "Order", page: orderPage, isOfOne: true },
+  otc: { title: "OTC", page: otcPage },
   makers: { title: "Makers", page: makersPage },
   auctions: { title: "Auctions", page: auctionsPage },
   operator: { title: "Operator", page: operatorPage },
@@ -24,8 +28,8 @@ function route(isMoved) {
   const [name, rest] = address();
   if (name === "main") return;
   const found = PAGES[name] ?? PAGES.trade;
-  const place = `${found.title} ${state.chain?.chainId}`;
-  if (place === isShown) return;
+  const place = `${found.title} ${state.chain?.chainId}${found.isOfOne ? ` ${rest}` : ""}`;
+  if (place === isShown && !(found === PAGES.trade && rest)) return;
   isShown = place;
   leave();
   document.title = `${found.title} · cambist`;
@@ -36,12 +40,15 @@ function route(isMoved) {
   show(main);
   leave = found.page(main, rest);
   if (isMoved) {
+    for (const dialog of /** @type {NodeListOf<HTMLDialogElement>} */ (document.querySelectorAll("dialog:not([data-busy])"))) dialog.close();
+    scrollTo(0, 0);
     main.focus({ preventScroll: true });
     announce(`${found.title} page`);
   }
 }
 
 async function start() {
+  dressTheme();
   show(main, h("div", { class: "card" }, loading(4)));
   try {
     await load();

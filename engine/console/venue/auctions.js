@@ -1,23 +1,31 @@
-// The auctions as solvers see them: rounds as they close, bids net of gas and why they lost, and agents' scores.
-import { badge, h, loading, notice, show, table } from "/console/shared/dom.js";
+// The auctions for everybody: surplus of each round, agents with their wins, and rounds with the bids and why they lost.
+import { badge, codeOf, h, loading, notice, show, table, when } from "/console/shared/dom.js";
 import { ask } from "/console/shared/http.js";
-import { clock, cut } from "/console/shared/amounts.js";
-import { lineChart } from "/console/shared/charts.js";
+import { clock, signedBps } from "/console/shared/amounts.js";
+import { dotChart, shareBar } from "/console/shared/charts.js";
 import { rowTable } from "/console/shared/rows.js";
+import { connect } from "./account.js";
 import { onAddress } from "./address.js";
-import { keyForm, poll } from "./operator_key.js";
-import { bidsTable, settlementsTable } from "./rounds.js";
+import { poll } from "./poll.js";
+import { bidBars, bidsTable, settlementsTable } from "./rounds.js";
 import { amount, onChange, operatorHeaders, state } from "./state.js";
 
-const LOOK_MS = 1_500;
+const LOOK_MS = 2_000;
+const DOTS_MOST = 100;
 
 /** @param {any} order of a round */
 const trade = ({ side, srcAmount, srcToken, destAmount, destToken }) => (side === "SELL"
   ? `sell ${amount(srcAmount, srcToken)} for ≥ ${amount(destAmount, destToken)}` : `buy ${amount(destAmount, destToken)} for ≤ ${amount(srcAmount, srcToken)}`);
-/** The best promise net of gas. @param {any} order */
-function bestNet(order) {
-  const best = order.bids.find((/** @type {any} */ bid) => bid.netAmount !== null);
-  return best ? amount(best.netAmount, order.side === "SELL" ? order.destToken : order.srcToken) : "–";
+/** Token in which the bids on an order compete. @param {any} order */
+const competed = (order) => (order.side === "SELL" ? order.destToken : order.srcToken);
+/** Promises net of gas, the best first. @param {any} order @returns {bigint[]} */
+const nets = ({ bids, side }) => bids.flatMap((/** @type {any} */ { netAmount }) => (netAmount === null ? [] : [BigInt(netAmount)]))
+  .sort((/** @type {bigint} */ one, /** @type {bigint} */ other) => Number(side === "SELL" ? other - one : one - other));
+/** Surplus of the winner over the limit, in basis points; null without a winner. @param {any} order */
+function surplusBps(order) {
+  const won = order.bids.find((/** @type {any} */ bid) => bid.agent === order.winner);
+  const limit = BigInt(order.side === "SELL" ? order.destAmount : order.srcAmount);
+  return !won?.surplusAmount || limit === 0n ? null : Number((BigInt(won.surplusAmount) * 100_000n) / limit) / 10;
 }
 
 /** @param {HTMLElement} main @param {string} rest id of a round, or empty */
@@ -27,65 +35,89 @@ export function auctionsPage(main, rest) {
     return () => {};
   }
   let chosen = rest;
-  const [agents, chart, fault] = [h("div", {}, loading(2)), h("div", {}), h("p", { class: "fault", role: "alert" })];
+  const [agents, chart, sums, fault] = [h("div", {}, loading(2)), h("div", {}), h("p", { class: "quiet" }), h("p", { class: "fault", role: "alert" })];
   const detail = h("section", { class: "card", "aria-labelledby": "round-title", hidden: true });
-  const empty = h("div", {});
+  const empty = h("div", {}, loading(3));
   const rounds = rowTable({
-    caption: "Rounds, the latest first", empty, key: (one) => `${one.round.auctionId} ${one.order.orderId}`, onPick: (one) => open(String(one.round.auctionId)),
+    caption: "Rounds, the latest first", empty, key: (one) => `${one.round.closedAt} ${one.at}`, onPick: (one) => pick(one),
     columns: [
-      { name: "Round", cell: (/** @type {any} */ one) => String(one.round.auctionId) },
-      { name: "Closed", cell: (one) => clock(one.round.closedAt) },
-      { name: "Order", cell: (one) => trade(one.order) },
+      { name: "Trade", cell: (/** @type {any} */ one) => trade(one.order) },
+      { name: "Closed", cell: (one) => when(one.round.closedAt) },
       { name: "Bids", isNumber: true, isWide: true, cell: (one) => String(one.order.bids.length + one.order.bidsLeftOut) },
-      { name: "Best, net of gas", isNumber: true, isWide: true, cell: (one) => bestNet(one.order) },
-      { name: "Winner", isWide: true, cell: (one) => (one.order.winner ? badge(one.order.winner, "good") : badge(one.order.bids.length ? "none" : "no bids", "quiet")) },
+      { name: "Best, after gas", isNumber: true, isWide: true, cell: (one) => (nets(one.order).length ? amount(nets(one.order)[0], competed(one.order)) : "–") },
+      { name: "Margin to the second", isNumber: true, isWide: true, cell: (one) => margin(one.order) },
+      { name: "Surplus", isNumber: true, isWide: true, cell: (one) => { const bps = surplusBps(one.order); return bps === null ? "–" : signedBps(bps); } },
+      { name: "Winner", cell: (one) => (one.order.winner ? badge(one.order.winner, "good") : badge(one.order.bids.length ? "none" : "no bids", "quiet")) },
     ],
   });
-  const secret = keyForm("Rounds name the orders of all owners: the list is for the operator. Anyone who knows the id of a round may read it.");
   const input = /** @type {HTMLInputElement} */ (h("input", { inputmode: "numeric", id: "round-id", autocomplete: "off" }));
   const find = (/** @type {Event} */ event) => { event.preventDefault(); if (input.value.trim()) open(input.value.trim()); };
-  const list = h("section", { class: "card", "aria-labelledby": "rounds-title" }, h("div", { class: "heading" }, h("h2", { id: "rounds-title" }, "Rounds"),
-    h("form", { class: "inline", onsubmit: find }, h("label", { class: "field", for: "round-id" }, "Id of a round", input), h("button", { type: "submit" }, "Show"))), fault, rounds.element);
-  show(main, h("div", { class: "heading" }, h("h1", {}, "Auctions"), h("p", { class: "quiet small" }, "Bids are sealed until their round is closed")),
-    h("div", { class: "columns" }, h("section", { class: "card", "aria-labelledby": "agents-title" }, h("h2", { id: "agents-title" }, "Agents"), agents),
-      h("section", { class: "card", "aria-labelledby": "fills-title" }, h("h2", { id: "fills-title" }, "Settled orders in these rounds"), chart)), list, detail, secret.element);
+  const hidden = h("p", { class: "quiet small" }, "Ids of rounds and orders are for operators; an agent that signs in sees those of its own bids. ", h("button", { type: "button", class: "link", onclick: () => connect("roles") }, "Sign in"));
+  show(main, h("div", { class: "heading" }, h("h1", {}, "Auctions"), sums),
+    h("div", { class: "columns" }, h("section", { class: "card", "aria-labelledby": "surplus-title" }, h("h2", { id: "surplus-title" }, "Surplus of each round over the order’s limit"), chart),
+      h("section", { class: "card", "aria-labelledby": "agents-title" }, h("h2", { id: "agents-title" }, "Agents"), agents)),
+    h("section", { class: "card", "aria-labelledby": "rounds-title" }, h("div", { class: "heading" }, h("h2", { id: "rounds-title" }, "Rounds"),
+      h("form", { class: "inline", onsubmit: find }, h("label", { class: "field", for: "round-id" }, "Id of a round", input), h("button", { type: "submit" }, "Show"))), hidden, fault, rounds.element), detail);
   rounds.setItems([]);
 
   /** @param {AbortSignal} signal */
   async function look(signal) {
     const chain = state.chain?.chainId;
+    const path = `/v2/delta/auctions?chainId=${chain}`;
     try {
-      drawAgents(await ask(`/v2/delta/agents/scores/${chain}`, { signal }));
-      if (!state.key) {
-        rounds.setItems([]);
-        show(chart, h("p", { class: "quiet small" }, "Enter the operator’s key to see fills."));
-        return show(empty, notice("The list of rounds is the operator’s", "Enter the key below, or the id of a round above."));
-      }
-      const found = await ask(`/v2/delta/auctions?chainId=${chain}`, { signal, headers: operatorHeaders() });
-      const items = found.flatMap((/** @type {any} */ round) => round.orders.map((/** @type {any} */ order) => ({ round, order })));
+      const own = state.maker?.isAgent && !state.key ? state.maker.call(path) : ask(path, { signal, headers: operatorHeaders() });
+      const [scores, found, stats] = await Promise.all([ask(`/v2/delta/agents/scores/${chain}`, { signal }), own, ask(`/stats?chainId=${chain}`, { signal }).catch(() => null)]);
+      if (signal.aborted) return;
+      const items = found.flatMap((/** @type {any} */ round) => round.orders.map((/** @type {any} */ order, /** @type {number} */ at) => ({ round, order, at })));
+      hidden.hidden = Boolean(state.key);
       show(empty, notice("No rounds yet", "A round appears here as soon as it is closed."));
       rounds.setItems(items);
-      drawFills(items);
+      drawAgents(scores, stats);
+      drawChart(items);
       fault.textContent = "";
     } catch (error) {
       if (!signal.aborted) fault.textContent = /** @type {Error} */ (error).message;
     }
-    return undefined;
   }
 
-  /** @param {any[]} scores */
-  function drawAgents(scores) {
+  /** @param {any[]} scores @param {any} stats */
+  function drawAgents(scores, stats) {
     if (!scores.length) return show(agents, notice("No agents", "The venue’s settings name the agents, at [venue.agents]."));
-    return show(agents, table("Agents", [{ name: "Agent" }, { name: "State" }, { name: "Answers", isNumber: true }, { name: "Delivered", isNumber: true }, { name: "Strikes", isNumber: true }, { name: "Faults" }],
-      scores.map((one) => [one.agent, one.restsUntil ? badge(`rests until ${clock(one.restsUntil)}`, "warn") : badge("asked", "good"), one.answers, one.delivered, one.strikes,
-        Object.entries(one.faults).map(([kind, count]) => `${kind} ${count}`).join(", ") || h("span", { class: "quiet" }, "none")])));
+    return show(agents, table("Agents", [{ name: "Agent" }, { name: "State" }, { name: "Won, 24 h" }, { name: "Delivered", isNumber: true }, { name: "Answers", isNumber: true }, { name: "Strikes", isNumber: true }, { name: "Faults" }],
+      scores.map((one) => {
+        const share = stats?.agents.find((/** @type {any} */ each) => each.agent === one.agent)?.share;
+        return [one.agent, one.restsUntil ? badge(`rests until ${clock(one.restsUntil)}`, "warn") : badge("active", "good"), share === undefined ? "–" : h("span", {}, shareBar(Number(share)), `${share} %`), one.delivered, one.answers, one.strikes,
+          Object.entries(one.faults).map(([kind, count]) => `${kind} ${count}`).join(", ") || h("span", { class: "quiet" }, "none")];
+      })));
   }
 
   /** @param {{round: any, order: any}[]} items */
-  function drawFills(items) {
-    const settled = items.filter(({ order }) => order.settlements.some((/** @type {any} */ one) => one.state === "settled")).reverse();
-    let sum = 0;
-    show(chart, lineChart({ label: "Settled orders", text: (value) => String(value), points: settled.map(({ round }) => ({ at: Date.parse(round.closedAt), value: (sum += 1) })) }));
+  function drawChart(items) {
+    const dots = items.slice(0, DOTS_MOST).reverse().flatMap(({ round, order }) => {
+      const bps = surplusBps(order);
+      return bps === null ? [] : [{ value: bps, series: order.winner, title: `${clock(round.closedAt)} ${order.winner} ${signedBps(bps)}: ${trade(order)}` }];
+    });
+    const bids = items.reduce((sum, { order }) => sum + order.bids.length, 0);
+    sums.textContent = items.length ? `${items.length} orders, ${(bids / items.length).toFixed(1)} bids each, ${dots.length} won` : "Bids are sealed until their round is closed";
+    if (dots.length) show(chart, dotChart({ label: `Surplus of ${dots.length} won orders, the last ${signedBps(dots[dots.length - 1].value)}`, dots, text: signedBps }));
+    else show(chart, notice("No round has a winner yet", "A dot stands for each won order: how far the best bid is above the order’s limit."));
+  }
+
+  /** @param {{round: any, order: any}} one */
+  function pick({ round, order }) {
+    if (round.auctionId) return open(String(round.auctionId));
+    detail.hidden = false;
+    return draw(round, [order]);
+  }
+
+  /** @param {any} round @param {any[]} orders */
+  function draw(round, orders) {
+    show(detail, h("div", { class: "heading" }, h("h2", { id: "round-title", tabindex: "-1" }, round.auctionId ? `Round ${round.auctionId}` : "Round"),
+      h("p", { class: "quiet small" }, `opened ${clock(round.openedAt)}, closed ${clock(round.closedAt)}, ${Date.parse(round.closedAt) - Date.parse(round.openedAt)} ms`)),
+      orders.map((order) => h("div", { class: "part" },
+        h("div", { class: "heading" }, h("h3", {}, `${trade(order)} `, order.orderId ? h("a", { href: `#order/${order.orderId}` }, "View order") : null, order.orderId ? codeOf(order.orderId, "order’s id") : null), order.winner ? badge(`${order.winner} won`, "good") : badge("no winner", "quiet")),
+        bidBars(order), bidsTable(order), settlementsTable({ settlements: [], ...order }))));
+    document.getElementById("round-title")?.focus({ preventScroll: false });
   }
 
   /** @param {string} id */
@@ -97,13 +129,7 @@ export function auctionsPage(main, rest) {
     show(detail, loading(3));
     try {
       const round = await ask(`/v2/delta/auctions/${encodeURIComponent(id)}`);
-      if (chosen !== id) return;
-      show(detail, h("div", { class: "heading" }, h("h2", { id: "round-title", tabindex: "-1" }, `Round ${id}`),
-        h("p", { class: "quiet small" }, `opened ${clock(round.openedAt)}, closed ${clock(round.closedAt)}, ${Date.parse(round.closedAt) - Date.parse(round.openedAt)} ms`)),
-        round.orders.map((/** @type {any} */ order) => h("div", { class: "part" },
-          h("div", { class: "heading" }, h("h3", {}, `${trade(order)} · `, h("a", { href: `#trade/${order.orderId}`, class: "mono" }, cut(order.orderId))), order.winner ? badge(`${order.winner} won`, "good") : badge("no winner", "quiet")),
-          bidsTable(order), settlementsTable(order))));
-      document.getElementById("round-title")?.focus({ preventScroll: false });
+      if (chosen === id) draw(round, round.orders);
     } catch (error) {
       if (chosen === id) show(detail, h("h2", { id: "round-title" }, `Round ${id}`), notice("This round cannot be shown", /** @type {Error} */ (error).message, "bad"));
     }
@@ -111,13 +137,19 @@ export function auctionsPage(main, rest) {
 
   const stop = poll(look, LOOK_MS);
   open(chosen);
-  let seen = state.key;
+  let seen = [state.key, state.maker];
   const forget = onChange(() => {
-    if (seen === state.key) return;
-    seen = state.key;
-    secret.draw();
+    if (seen[0] === state.key && seen[1] === state.maker) return;
+    seen = [state.key, state.maker];
     look(new AbortController().signal);
   });
   const stay = onAddress("auctions", open);
   return () => { stop(); forget(); stay(); };
+}
+
+/** How far the best promise is ahead of the second. @param {any} order */
+function margin(order) {
+  const [best, second] = nets(order);
+  if (second === undefined) return "–";
+  return amount(order.side === "SELL" ? best - second : second - best, competed(order), 4);
 }

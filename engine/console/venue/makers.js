@@ -1,19 +1,19 @@
 // The makers as the venue sees them: standing, age, score, faults with reasons, pairs, and the ladder of one pair.
-import { announce, badge, h, loading, notice, row, show, table } from "/console/shared/dom.js";
+import { badge, h, loading, notice, row, show, table, when } from "/console/shared/dom.js";
 import { ask } from "/console/shared/http.js";
-import { clock, duration } from "/console/shared/amounts.js";
+import { clock, usd } from "/console/shared/amounts.js";
 import { rowTable } from "/console/shared/rows.js";
-import { shareBar } from "/console/shared/charts.js";
+import { partsBar, shareBar } from "/console/shared/charts.js";
 import { ladderView, whole } from "/console/shared/ladder.js";
+import { connect } from "./account.js";
 import { onAddress } from "./address.js";
-import { keyForm, poll } from "./operator_key.js";
-import { signInForm } from "/console/shared/signing.js";
-import { amount, change, onChange, operatorHeaders, state, token } from "./state.js";
+import { poll } from "./poll.js";
+import { amount, onChange, operatorHeaders, state, token } from "./state.js";
 
 const LOOK_MS = 2_000;
 
 /** Age of a time. @param {number | null} ms */
-const age = (ms) => (ms === null ? "never" : `${duration((Date.now() - ms) / 1_000)} ago`);
+const age = (ms) => (ms === null ? "never" : when(ms));
 
 /** @param {any} books @param {any} score */
 function standing(books, score) {
@@ -43,16 +43,15 @@ export function makersPage(main, rest) {
       { name: "Standing", cell: (one) => badge(one.standing, one.standing === "live" ? "good" : "warn") },
       { name: "Bid", isNumber: true, cell: (one) => (one.bestBid === null ? "–" : whole(one.bestBid)) },
       { name: "Ask", isNumber: true, cell: (one) => (one.bestAsk === null ? "–" : whole(one.bestAsk)) },
-      { name: "Confirmed", isWide: true, cell: (one) => h("span", { title: one.confirmed ? new Date(one.confirmed).toISOString() : false }, age(one.confirmed)) },
+      { name: "Confirmed", isWide: true, cell: (one) => age(one.confirmed) },
       { name: "Why", isWide: true, cell: (one) => h("span", { class: "quiet" }, one.reason) },
     ],
   });
   const detail = h("section", { class: "card", "aria-labelledby": "maker-name", hidden: true });
-  const secret = keyForm("Ladders, pairs and faults are secrets between a maker and the venue. They are shown to the operator, and on the venue’s own machine.");
-  const own = h("section", { class: "card", "aria-label": "Maker’s own key" });
   const fault = h("p", { class: "fault", role: "alert" });
-  show(main, h("div", { class: "heading" }, h("h1", {}, "Makers"), h("p", { class: "quiet small" }, "Prices, standing and faults, as the venue sees them")),
-    h("section", { class: "card", "aria-label": "All makers" }, list, fault), detail, secret.element, own);
+  const shares = h("div", {});
+  show(main, h("h1", {}, "Makers"), h("section", { class: "card", "aria-label": "Share of volume" }, h("h2", {}, "Share of volume, 24 h"), shares),
+    h("section", { class: "card", "aria-label": "All makers" }, list, fault), detail);
 
   const stop = poll(look, LOOK_MS);
   let refresh = () => { look(new AbortController().signal).catch(() => {}); };
@@ -65,13 +64,18 @@ export function makersPage(main, rest) {
       const one = chosen ? `&makerName=${encodeURIComponent(chosen)}&pair=${encodeURIComponent(pair)}` : "";
       const { maker } = state;
       const read = (/** @type {string} */ path) => (maker && !state.key ? maker.call(path) : ask(path, options));
-      const [books, scores, [mine]] = await Promise.all([
+      const [books, scores, [mine], stats] = await Promise.all([
         ask(`/makers/books?network=${network}`, options), read(`/makers/scores?network=${network}`),
-        one ? read(`/makers/books?network=${network}${one}`) : Promise.resolve([]),
+        one ? read(`/makers/books?network=${network}${one}`) : Promise.resolve([]), ask(`/stats?chainId=${network}`, { signal }).catch(() => null),
       ]);
       if (signal.aborted) return;
-      complain(chosen && !mine ? `The venue has no maker “${chosen}” on this chain.` : "");
-      drawList(books, scores);
+      if (!chosen && books.length) {
+        chosen = (books.find((/** @type {any} */ each) => each.maker === state.maker?.name) ?? books[0]).maker;
+        refresh();
+      }
+      complain(chosen && one && !mine ? `The venue has no maker “${chosen}” on this chain.` : "");
+      drawShares(stats);
+      drawList(books, scores, stats);
       drawDetail(mine, scores.find((/** @type {any} */ score) => score.maker === chosen));
     } catch (error) {
       if (!signal.aborted) complain(/** @type {Error} */ (error).message);
@@ -83,16 +87,24 @@ export function makersPage(main, rest) {
     if (fault.textContent !== text) fault.textContent = text;
   }
 
-  /** @param {any[]} books @param {any[]} scores */
-  function drawList(books, scores) {
+  /** @param {any} stats */
+  function drawShares(stats) {
+    const some = stats?.makers.filter((/** @type {any} */ one) => Number(one.share) > 0) ?? [];
+    show(shares, some.length ? [partsBar(some.map((/** @type {any} */ one) => ({ name: one.maker, share: Number(one.share) }))), h("p", { class: "small quiet" }, `${stats.fills} fills, ${usd(stats.volumeUSD)}`)]
+      : h("p", { class: "quiet" }, "No maker has filled a trade in the last 24 hours."));
+  }
+
+  /** @param {any[]} books @param {any[]} scores @param {any} stats */
+  function drawList(books, scores, stats) {
     if (!books.length) return show(list, notice("No makers on this chain", "The venue’s settings name its makers, at [venue.makers]."));
-    const columns = [{ name: "Maker" }, { name: "Standing" }, { name: "Score" }, { name: "Firm quotes", isNumber: true }, { name: "Live pairs", isNumber: true }, { name: "Last heard", isNumber: true }];
+    const columns = [{ name: "Maker" }, { name: "Now" }, { name: "Quotes kept" }, { name: "Firm quotes", isNumber: true }, { name: "Fills, 24 h", isNumber: true }, { name: "Live pairs", isNumber: true }, { name: "Last heard", isNumber: true }];
     show(list, table("Makers", columns, books.map((each) => {
       const score = scores.find((one) => one.maker === each.maker);
+      const filled = stats?.makers.find((/** @type {any} */ one) => one.maker === each.maker);
       const all = Object.values(each.standings).reduce((sum, count) => sum + Number(count), 0);
       const choose = () => { chosen = each.maker; pair = ""; history.replaceState(null, "", `#makers/${encodeURIComponent(chosen)}`); refresh(); };
-      return [h("button", { type: "button", class: "link", "aria-pressed": each.maker === chosen, onclick: choose }, each.maker), standing(each, score),
-        score ? h("span", {}, shareBar(score.score), `${score.score} %`) : "–", score?.quotes ?? 0, `${each.standings.live ?? 0} of ${all}`, age(each.updated)];
+      return [h("button", { type: "button", class: "link", "aria-pressed": String(each.maker === chosen), onclick: choose }, each.maker), standing(each, score),
+        score?.quotes ? h("span", {}, shareBar(score.score), `${score.score} %`) : h("span", { class: "quiet" }, "no quotes yet"), score?.quotes ?? 0, filled?.fills ?? 0, `${each.standings.live ?? 0} of ${all}`, age(each.updated)];
     })));
     return undefined;
   }
@@ -100,12 +112,11 @@ export function makersPage(main, rest) {
   /** @param {any} mine @param {any} score */
   function drawDetail(mine, score) {
     detail.hidden = !mine;
-    secret.element.hidden = own.hidden = !state.key && !state.maker && Boolean(mine?.pairs);
     if (!mine) return;
     const isNew = detail.dataset.maker !== mine.maker || detail.dataset.shown !== String(mine.pairs !== null);
     if (isNew) {
       Object.assign(detail.dataset, { maker: mine.maker, shown: String(mine.pairs !== null) });
-      const secretPart = mine.pairs === null ? notice("Pairs and ladders are hidden", "Enter the operator’s key below, or sign in as this maker, to see them.")
+      const secretPart = mine.pairs === null ? h("div", { class: "part" }, notice("Pairs and ladders are hidden", "They are a secret between a maker and the venue. Sign in as this maker, or as the operator, to see them."), h("div", { class: "actions" }, h("button", { type: "button", onclick: () => connect("roles") }, "Sign in")))
         : h("div", { class: "columns" }, h("div", { class: "part" }, h("h3", {}, "Pairs"), pairs.element), h("div", { class: "part" }, h("h3", {}, "Ladder"), ladder.element));
       show(detail, h("h2", { id: "maker-name" }, mine.maker), facts, secretPart, h("h3", {}, "Faults"), faults);
     }
@@ -135,34 +146,11 @@ export function makersPage(main, rest) {
       found.map((/** @type {any} */ one) => [badge(one.kind, "bad"), clock(one.at), `${token(one.srcToken).symbol} → ${token(one.destToken).symbol}`, one.detail])));
   }
 
-  /** Find the maker whose signature it is: its pairs are shown to it alone. @param {import("/console/shared/signing.js").Call} call */
-  async function signIn(call) {
-    const network = state.chain?.chainId;
-    for (const { maker: name } of await call(`/makers/books?network=${network}`)) {
-      const [{ pairs: found }] = await call(`/makers/books?network=${network}&makerName=${encodeURIComponent(name)}`);
-      if (found === null) continue;
-      [chosen, pair] = [name, ""];
-      change({ maker: { name, call } });
-      announce(`Signed in as ${name}`);
-      return;
-    }
-    throw new Error("The venue has no maker on this chain with this signature.");
-  }
-
-  function drawOwn() {
-    if (state.maker) {
-      show(own, h("div", { class: "heading" }, h("p", {}, `This page signs as the maker ${state.maker.name}. It forgets the key when it is closed.`),
-        h("button", { type: "button", onclick: () => change({ maker: null }) }, "Sign out")));
-    } else signInForm(own, "A maker sees its own pairs, ladders, reasons and faults: with the credentials with which the venue asks it.", signIn);
-  }
-
-  drawOwn();
   let seen = [state.key, state.maker];
   const forget = onChange(() => {
     if (seen[0] === state.key && seen[1] === state.maker) return;
     seen = [state.key, state.maker];
-    secret.draw();
-    drawOwn();
+    if (state.maker) [chosen, pair] = [state.maker.name, ""];
     refresh();
   });
   const stay = onAddress("makers", (name) => { [chosen, pair] = [name, ""]; refresh(); });

@@ -1,17 +1,22 @@
-// The venue for its operator: readiness, chains, feeds, relayers, latencies, store, all orders, and the makers' switch.
-import { badge, h, loading, notice, row, show, table } from "/console/shared/dom.js";
+// The venue for its operator: one status strip, what needs a person, then makers with their switch, orders, latencies, chains and store.
+import { badge, confirmed, copyButton, h, loading, notice, row, show, table, when } from "/console/shared/dom.js";
 import { ask } from "/console/shared/http.js";
-import { duration, formatUnits } from "/console/shared/amounts.js";
-import { histogram, lineChart } from "/console/shared/charts.js";
-import { keyForm, poll } from "./operator_key.js";
+import { duration, fixedUnits, formatUnits } from "/console/shared/amounts.js";
+import { lineChart, spark } from "/console/shared/charts.js";
+import { connect } from "./account.js";
+import { poll } from "./poll.js";
+import { useKey } from "./sign_in.js";
 import { orderList } from "./orders.js";
-import { onChange, operatorHeaders, state } from "./state.js";
+import { chainName, onChange, operatorHeaders, state } from "./state.js";
 
 const LOOK_MS = 2_000;
-const POINTS_MOST = 300;
+const LAG_MS_MOST = 100; // of the event loop, beyond which a person is told
+const SPARK_STEPS = 60;
+const SPANS = /** @type {[string, number][]} */ ([["15 min", 90], ["1 h", 360]]); // steps of ten seconds
+const TABS = /** @type {const} */ (["Makers", "Orders", "Latency", "Chains", "Store"]);
 
 /** Upper bounds of a histogram's bars as text. @param {number[]} boundsS */
-const bounds = (boundsS) => [...boundsS.map((bound) => `≤ ${bound < 1 ? `${bound * 1_000} ms` : `${bound} s`}`), "longer"];
+const bounds = (boundsS) => [...boundsS.map((bound) => `≤ ${bound < 1 ? `${Number((bound * 1_000).toPrecision(3))} ms` : `${bound} s`}`), "longer"];
 const sum = (/** @type {number[]} */ counts) => counts.reduce((one, other) => one + other, 0);
 const milliseconds = (/** @type {number} */ seconds) => `${(seconds * 1_000).toFixed(seconds < 0.01 ? 2 : 0)} ms`;
 /** The bound within which a share of the values lies. @param {number[]} counts @param {number} share @param {number[]} boundsS */
@@ -20,31 +25,76 @@ function within(counts, share, boundsS) {
   const at = counts.findIndex((count) => (left -= count) <= 0);
   return at < boundsS.length ? bounds(boundsS)[at] : `> ${boundsS[boundsS.length - 1]} s`;
 }
-const figure = (/** @type {string} */ name, /** @type {import("/console/shared/dom.js").Child} */ value, tone = "") =>
-  h("div", {}, h("span", { class: "quiet small" }, name), h("span", { class: `big ${tone}` }, value));
-const card = (/** @type {string} */ title, /** @type {HTMLElement} */ place) => h("section", { class: "card", "aria-label": title }, h("h2", {}, title), place);
+const figure = (/** @type {string} */ name, /** @type {import("/console/shared/dom.js").Child | import("/console/shared/dom.js").Child[]} */ value, tone = "") =>
+  h("div", {}, h("span", { class: "quiet small" }, name), h("span", { class: `large ${tone}` }, value));
 
-/** @param {HTMLElement} main */
-export function operatorPage(main) {
-  const [health, chains, relayers, lag, store, fills, makers, requests, quotes, rounds] = Array.from({ length: 10 }, () => h("div", { class: "part" }));
+/** What needs a person: [what, in words, since when or a text to copy]. @param {any} status @returns {[string, string, string?][]} */
+function needs(status) {
+  /** @type {[string, string, string?][]} */ const found = status.readiness.reasons.map((/** @type {string} */ reason) => ["Not ready", reason]);
+  for (const [id, { relayer }] of Object.entries(/** @type {Record<string, any>} */ (status.delta.chains))) {
+    const of = `Relayer of ${chainName(Number(id))}`;
+    if (relayer.away) found.push([of, relayer.away]);
+    if (relayer.starved || relayer.balance_wei === "0") found.push([of, `needs funds: it has ${formatUnits(relayer.balance_wei ?? "0", 18, 6)} of the native token`]);
+    if (relayer.stuck) found.push([of, `${relayer.stuck} transactions have to be replaced`]);
+    if (relayer.at_cap) found.push([of, `${relayer.at_cap} transactions wait: gas is dearer than the cap in the settings`]);
+    if (relayer.undone) found.push([of, `a re-organisation undid ${relayer.undone} final transactions`]);
+  }
+  for (const [id, chain] of Object.entries(/** @type {Record<string, any>} */ (status.chains))) {
+    if (chain.away) found.push([chainName(Number(id)), `its nodes do not answer: ${chain.away}`]);
+    for (const [name, feed] of Object.entries(/** @type {Record<string, any>} */ (chain.makers))) {
+      const out = feed.cache.withheld.filter((/** @type {string} */ reason) => reason !== "excluded");
+      if (out.length) found.push([`Maker ${name}`, `is out of use on ${chainName(Number(id))}: ${out.join(", ")}`]);
+    }
+  }
+  if (status.store.store.away) found.push(["Store", status.store.store.away]);
+  const lag = last(status.series?.loopLagMs);
+  if (lag !== null && lag > LAG_MS_MOST) found.push(["Event loop", `was late by ${lag.toFixed(0)} ms in the last ten seconds`]);
+  return found;
+}
+
+/** The last value of a series; null without one. @param {(number | null)[] | undefined} values */
+const last = (values) => values?.findLast((value) => value !== null) ?? null;
+
+/** @param {HTMLElement} main @param {string} key with which a link signs in, as `cambist up` prints it; else empty */
+export function operatorPage(main, key) {
+  const [strip, wanting, body] = [h("div", { class: "part" }), h("div", { class: "part" }), h("div", { class: "part" })];
+  const [makers, latency, chains, store] = Array.from({ length: 4 }, () => h("div", { class: "part" }));
   const fault = h("p", { class: "fault", role: "alert" });
-  const secret = keyForm("Counters, orders and switches are for the operator. The key is one of [venue.api_keys] with operator = true.");
-  const orders = orderList({ isOfAll: true, onPick: (id) => { location.hash = `trade/${id}`; } });
+  const signIn = () => h("section", { class: "card", "aria-label": "Sign in" }, notice("Counters, orders and switches are for the operator", "Sign in with a key of [venue.api_keys] that has operator = true."),
+    h("div", { class: "actions" }, h("button", { type: "button", class: "primary", onclick: () => connect("roles") }, "Sign in")));
+  const orders = orderList({ onPick: (id) => { location.hash = `order/${id}`; } });
+  const tabs = h("div", { class: "segments small", role: "group", "aria-label": "Parts of the venue" });
+  const places = { Makers: makers, Orders: orders.element, Latency: latency, Chains: chains, Store: store };
   const inner = h("div", { class: "stack" });
-  /** @type {{at: number, value: number}[]} */ let settled = [];
-  show(health, loading(2));
-  show(main, h("div", { class: "heading" }, h("h1", {}, "Operator"), h("p", { class: "quiet small" }, "The process that serves this page")), card("Readiness", health), fault, inner, secret.element);
+  const quoteLines = lineChart({ label: "Time of a quote", text: (value) => `${value.toFixed(1)} ms`, height: 180, fromZero: true });
+  const orderLines = lineChart({ label: "Time of an order’s intake", text: (value) => `${value.toFixed(1)} ms`, height: 180, fromZero: true });
+  const [routes, firm, rounds] = Array.from({ length: 3 }, () => h("div", { class: "part" }));
+  let tab = /** @type {typeof TABS[number]} */ ("Makers");
+  let span = SPANS[1][1];
+  /** @type {any} */ let status = null;
+  const spans = h("div", { class: "segments small", role: "group", "aria-label": "Time that the lines show" });
+  const drawSpans = () => show(spans, SPANS.map(([name, steps]) => h("button", { type: "button", "aria-pressed": String(steps === span), onclick: () => { span = steps; drawSpans(); draw(); } }, name)));
+  drawSpans();
+  show(latency, h("div", { class: "heading" }, h("h3", {}, "Half of the answers, and 99 of 100, came within"), spans),
+    h("div", { class: "columns" }, h("div", { class: "part" }, h("h3", {}, "GET /v2/quote"), quoteLines.element), h("div", { class: "part" }, h("h3", {}, "POST /v2/delta/orders"), orderLines.element)),
+    routes, h("div", { class: "columns" }, firm, rounds));
+  show(strip, loading(1));
+  show(main, h("h1", {}, "Operator"), h("section", { class: "card", "aria-label": "Status" }, strip), fault, inner);
+
+  function drawTabs() {
+    show(tabs, TABS.map((name) => h("button", { type: "button", "aria-pressed": String(name === tab), onclick: () => { tab = name; drawTabs(); draw(); } }, name)));
+    if (body.firstChild !== places[tab]) show(body, places[tab]);
+  }
 
   function dress() {
-    secret.draw();
     if (!state.key) {
       orders.close();
-      return show(inner);
+      return show(inner, signIn());
     }
-    for (const place of [chains, relayers, lag, store, fills, makers, requests, quotes, rounds]) show(place, loading(2));
-    show(inner, card("Chains and feeds", chains), h("div", { class: "columns" }, card("Relayers", relayers), card("Settlements since this page opened", fills)),
-      h("div", { class: "columns" }, card("Delay of the event loop", lag), card("Time of the store’s commits", store)),
-      card("Latency of requests", requests), h("div", { class: "columns" }, card("Latency of firm quotes", quotes), card("Latency of auction rounds", rounds)), card("Switch of makers", makers), orders.element);
+    show(wanting, loading(1));
+    for (const place of [makers, routes, chains, store]) show(place, loading(3));
+    show(inner, h("section", { class: "card", "aria-label": "Needs you" }, h("h2", {}, "Needs you"), wanting), h("section", { class: "card", "aria-label": "Parts of the venue" }, tabs, body));
+    drawTabs();
     return orders.open();
   }
 
@@ -52,79 +102,92 @@ export function operatorPage(main) {
   async function look(signal) {
     try {
       const readiness = await ask("/readyz", { signal, accept: [503] });
-      show(health, h("div", { class: "heading" }, readiness.ready ? badge("ready", "good") : badge("not ready", "bad"), h("span", { class: "quiet small" }, new Date().toLocaleTimeString("en-GB"))),
-        readiness.reasons.length ? h("ul", { class: "reasons" }, readiness.reasons.map((/** @type {string} */ reason) => h("li", {}, reason))) : h("p", { class: "quiet" }, "The store takes writes, nodes answer, and makers have live books."));
-      if (state.key) draw(await ask("/operator/status", { signal, headers: operatorHeaders() }));
+      status = state.key ? await ask("/operator/status", { signal, headers: operatorHeaders() }) : null;
       fault.textContent = "";
+      drawStrip(readiness);
+      draw();
     } catch (error) {
       if (signal.aborted) return;
       fault.textContent = /** @type {Error} */ (error).message;
-      show(health, notice("The venue does not answer", "The figures below are those of the last answer.", "bad"));
+      show(strip, notice("The venue does not answer", "The figures below are those of the last answer.", "bad"));
     }
   }
 
-  /** @param {any} status */
-  function draw(status) {
-    show(chains, table("Chains", [{ name: "Chain" }, { name: "Nodes" }, { name: "Head", isNumber: true }, { name: "Maker" }, { name: "Books" }, { name: "Live pairs", isNumber: true }, { name: "Refused entries", isNumber: true }],
-      Object.entries(status.chains).flatMap(([id, chain]) => {
-        const rows = Object.entries(chain.makers);
-        return (rows.length ? rows : [["–", null]]).map(([name, feed]) => [id, chain.away ? badge("away", "bad") : badge("answer", "good"), chain.head, name,
-          feed ? (feed.cache.withheld.length ? badge(feed.cache.withheld.join(", "), "bad") : badge("in use", "good")) : "–", feed?.cache.pairs.live ?? 0,
-          feed ? Object.values(feed.cache.refused).reduce((/** @type {number} */ sum, /** @type {any} */ count) => sum + count, 0) : 0]);
-      })));
-    const delta = Object.entries(status.delta.chains);
-    show(relayers, delta.length ? delta.map(([id, { relayer }]) => h("div", { class: "part" },
-      h("div", { class: "heading" }, h("h3", {}, `Chain ${id}`), relayer.away ? badge(relayer.away, "bad") : relayer.starved ? badge("needs funds", "bad") : badge(relayer.holds ? "relays" : "stands by", relayer.holds ? "good" : "quiet")),
-      h("div", { class: "figures" }, figure("Balance", relayer.balance_wei === null ? "–" : formatUnits(relayer.balance_wei, 18, 6)), figure("Waiting", relayer.waiting), figure("In the pool", relayer.pending),
-        figure("Oldest unfinished", duration(relayer.oldest_age_ms / 1_000))),
-      h("dl", { class: "rows" }, row("Stuck", relayer.stuck, relayer.stuck ? "bad" : ""), row("Above the fee cap", relayer.at_cap, relayer.at_cap ? "warn" : ""), row("Undone by a re-organisation", relayer.undone)))) : notice("No relayer", "The venue settles no Delta orders."));
-    const { delays, lag_s_max: longest, tasks } = status.loopLag;
-    show(lag, histogram({ label: "Delay of the event loop", counts: delays.counts, bounds: bounds(status.boundsS) }), h("dl", { class: "rows" }, row("Longest", `${(longest * 1_000).toFixed(1)} ms`), row("Tasks", tasks)));
-    drawLatencies(requests, "Latency of requests", "Route", Object.entries(status.routes).filter(([route]) => !route.startsWith("GET /console/")), status.boundsS);
-    drawLatencies(quotes, "Latency of firm quotes", "Maker", Object.entries(status.chains).flatMap(([id, chain]) => Object.entries(chain.firmDurations).map(([name, found]) => [`${name} · ${id}`, found])), status.boundsS);
-    drawLatencies(rounds, "Latency of auction rounds", "Chain", Object.entries(status.delta.chains).map(([id, chain]) => [id, chain.auctions.durations]), status.boundsS);
-    const kept = status.store.store;
-    show(store, histogram({ label: "Commits", counts: kept.commits, bounds: bounds(status.store.boundsS) }),
-      h("dl", { class: "rows" }, row("State", kept.away ? badge(kept.away, "bad") : badge("takes writes", "good")), ...Object.entries(kept.batcher).filter(([, value]) => typeof value === "number").map(([name, value]) => row(name.replaceAll("_", " "), String(value)))));
-    drawFills(status);
-    drawMakers(status);
+  /** @param {any} readiness */
+  function drawStrip(readiness) {
+    const health = readiness.ready ? badge("ready", "good") : badge("not ready", "bad");
+    if (!status) return show(strip, h("div", { class: "heading" }, health), readiness.reasons.length ? h("ul", { class: "reasons" }, readiness.reasons.map((/** @type {string} */ reason) => h("li", {}, reason))) : h("p", { class: "quiet" }, "The store takes writes, nodes answer, and makers have live books."));
+    const all = Object.values(status.chains);
+    const feeds = all.flatMap((chain) => Object.values(chain.makers));
+    const up = all.filter((chain) => !chain.away).length;
+    const live = feeds.filter((feed) => feed.cache.pairs.live && !feed.cache.withheld.length).length;
+    const series = status.series;
+    const rate = (/** @type {string} */ name) => (series ? sum(series[name].slice(-6).map((/** @type {number | null} */ value) => value ?? 0)) : 0);
+    const line = (/** @type {string} */ name, /** @type {string} */ words) => (series ? spark(series[name].slice(-SPARK_STEPS).map((/** @type {number | null} */ value) => value ?? 0), words) : null);
+    const milli = (/** @type {number | null} */ value) => (value === null ? "–" : `${value.toFixed(value < 10 ? 1 : 0)} ms`);
+    const lag = last(series?.loopLagMs);
+    return show(strip, h("div", { class: "inline" }, health, badge(`chains ${up}/${all.length}`, up === all.length ? "good" : "bad"), badge(`makers ${live}/${feeds.length}`, live === feeds.length ? "good" : "warn"), badge(`store ${status.store.store.away || "takes writes"}`, status.store.store.away ? "bad" : "good")),
+      h("div", { class: "figures" }, figure("Orders a minute", [rate("orders"), " ", line("orders", "Orders of the last ten minutes")]), figure("Fills a minute", [rate("fills"), " ", line("fills", "Fills of the last ten minutes")]),
+        figure("Quotes a minute", [rate("quotes"), " ", line("quotes", "Quotes of the last ten minutes")]), figure("Faults a minute", rate("errors"), rate("errors") ? "bad" : ""), figure("Refused a minute", rate("refused")),
+        figure("Quote, p99", milli(last(series?.quoteP99Ms))), figure("Order, p99", milli(last(series?.orderP99Ms))), figure("Delay of the loop", milli(lag), lag !== null && lag > LAG_MS_MOST ? "warn" : "")));
   }
 
-  /**
-   * A histogram of the picked row above a table of all rows, the most frequent first.
-   * @param {HTMLElement} place @param {string} label @param {string} what @param {any[][]} rows @param {number[]} boundsS
-   */
-  function drawLatencies(place, label, what, rows, boundsS) {
-    const all = rows.map(([name, { counts, total_s: totalS }]) => ({ name, counts, totalS, number: sum(counts) })).filter(({ number }) => number).sort((one, other) => other.number - one.number);
-    if (!all.length) return show(place, h("p", { class: "quiet" }, "None since the start."));
-    const picked = all.find(({ name }) => name === place.dataset.picked) ?? all[0];
-    const pick = (/** @type {string} */ name) => () => { place.dataset.picked = name; drawLatencies(place, label, what, rows, boundsS); };
-    show(place, histogram({ label: `${label}: ${picked.name}`, counts: picked.counts, bounds: bounds(boundsS) }),
-      table(label, [{ name: what }, { name: "Number", isNumber: true }, { name: "Mean", isNumber: true }, { name: "Half within", isNumber: true }, { name: "99 % within", isNumber: true }],
-        all.map(({ name, counts, totalS, number }) => [h("button", { type: "button", class: "link", "aria-pressed": String(name === picked.name), onclick: pick(name) }, name), number, milliseconds(totalS / number), within(counts, 0.5, boundsS), within(counts, 0.99, boundsS)])));
+  function draw() {
+    if (!status) return;
+    const found = needs(status);
+    show(wanting, found.length ? h("ul", { class: "reasons" }, found.map(([what, words]) => h("li", {}, h("strong", {}, what), ` ${words} `, copyButton(`${what} ${words}`, "sentence")))) : h("p", { class: "quiet" }, "Nothing."));
+    if (tab === "Makers") drawMakers();
+    if (tab === "Latency") drawLatency();
+    if (tab === "Chains") drawChains();
+    if (tab === "Store") drawStore();
   }
 
-  /** @param {any} status */
-  function drawFills(status) {
-    const won = Object.values(status.delta.chains).reduce((sum, chain) => sum + chain.auctions.won, 0);
-    const filled = Object.values(status.chains).reduce((sum, chain) => sum + chain.firm.filled, 0);
-    settled = [...settled, { at: Date.now(), value: won + filled }].slice(-POINTS_MOST);
-    show(fills, h("div", { class: "figures" }, figure("Orders won", won), figure("Swaps signed", filled), figure("Orders in memory", Object.values(status.delta.orders.orders).reduce((/** @type {number} */ sum, /** @type {any} */ count) => sum + count, 0))),
-      lineChart({ label: "Won orders and signed swaps", points: settled, text: String }));
-  }
-
-  /** @param {any} status */
-  function drawMakers(status) {
+  function drawMakers() {
     const names = [...new Set(Object.values(status.chains).flatMap((chain) => Object.keys(chain.makers)))].sort();
-    const isOut = (/** @type {string} */ name) => Object.values(status.chains).some((chain) => chain.makers[name]?.cache.withheld.includes("excluded"));
-    show(makers, table("Switch of makers", [{ name: "Maker" }, { name: "State" }, { name: "Switch" }], names.map((name) => [name, isOut(name) ? badge("left out", "bad") : badge("in use", "good"),
-      h("button", { type: "button", class: isOut(name) ? "" : "danger", "aria-label": `${isOut(name) ? "Release" : "Leave out"} ${name}`, onclick: () => act(name, isOut(name) ? "release" : "exclude") }, isOut(name) ? "Release" : "Leave out")])));
+    const of = (/** @type {string} */ name) => Object.values(status.chains).flatMap((chain) => (chain.makers[name] ? [{ feed: chain.makers[name], firm: chain.firmDurations[name] }] : []));
+    show(makers, table("Makers and their switch", [{ name: "Maker" }, { name: "State" }, { name: "Live pairs", isNumber: true }, { name: "Firm quotes", isNumber: true }, { name: "p99", isNumber: true }, { name: "Refused entries", isNumber: true }, { name: "Heard" }, { name: "Switch" }], names.map((name) => {
+      const mine = of(name);
+      const withheld = [...new Set(mine.flatMap(({ feed }) => feed.cache.withheld))];
+      const isOut = withheld.includes("excluded");
+      const counts = mine.flatMap(({ firm: each }) => (each ? [each.counts] : [])).reduce((/** @type {number[]} */ total, /** @type {number[]} */ each) => each.map((count, at) => count + (total[at] ?? 0)), []);
+      const heard = Math.max(0, ...mine.map(({ feed }) => feed.cache.updated_ms ?? 0));
+      const total = (/** @type {(feed: any) => number} */ value) => mine.reduce((all, { feed }) => all + value(feed), 0);
+      return [name, isOut ? badge("left out", "bad") : withheld.length ? badge(withheld.join(", "), "warn") : badge("in use", "good"), total((feed) => feed.cache.pairs.live ?? 0), sum(counts), sum(counts) ? within(counts, 0.99, status.boundsS) : "–",
+        total((feed) => sum(Object.values(feed.cache.refused))), heard ? when(heard) : "never",
+        h("button", { type: "button", class: isOut ? "" : "danger", "aria-label": `${isOut ? "Release" : "Leave out"} ${name}`, onclick: () => act(name, isOut ? "release" : "exclude") }, isOut ? "Release" : "Leave out")];
+    })));
+  }
+
+  function drawLatency() {
+    const series = status.series;
+    const points = (/** @type {string} */ name) => (series ? series[name].slice(-span).flatMap((/** @type {number | null} */ value, /** @type {number} */ at) => (value === null ? [] : [{ at: series.at.slice(-span)[at], value }])) : []);
+    quoteLines.show([{ name: "p99", points: points("quoteP99Ms") }, { name: "p50", points: points("quoteP50Ms") }]);
+    orderLines.show([{ name: "p99", points: points("orderP99Ms") }, { name: "p50", points: points("orderP50Ms") }]);
+    latencies(routes, "Requests since the start", "Route", Object.entries(status.routes).filter(([name]) => !name.startsWith("GET /console/")), status.boundsS);
+    latencies(firm, "Firm quotes since the start", "Maker", Object.entries(status.chains).flatMap(([id, chain]) => Object.entries(chain.firmDurations).map(([name, found]) => [`${name} · ${id}`, found])), status.boundsS);
+    latencies(rounds, "Auction rounds since the start", "Chain", Object.entries(status.delta.chains).map(([id, chain]) => [id, chain.auctions.durations]), status.boundsS);
+  }
+
+  function drawChains() {
+    show(chains, Object.entries(/** @type {Record<string, any>} */ (status.chains)).map(([id, chain]) => {
+      const relayer = status.delta.chains[id]?.relayer;
+      const isPoor = relayer && (relayer.starved || relayer.balance_wei === "0");
+      return h("div", { class: "part" }, h("div", { class: "heading" }, h("h3", {}, chainName(Number(id))), chain.away ? badge("nodes are away", "bad") : badge("nodes answer", "good")),
+        h("div", { class: "figures" }, figure("Head", chain.head ?? "–"), ...(relayer ? [figure("Relayer", relayer.away ? "away" : isPoor ? "needs funds" : relayer.holds ? "relays" : "stands by", relayer.away || isPoor ? "bad" : ""),
+          figure("Its balance", relayer.balance_wei === null ? "–" : fixedUnits(BigInt(relayer.balance_wei), 18, 4), isPoor ? "bad" : ""), figure("Settlements waiting", relayer.waiting), figure("In the pool", relayer.pending),
+          figure("Oldest unfinished", relayer.waiting + relayer.pending ? duration(relayer.oldest_age_ms / 1_000) : "none"), figure("Stuck", relayer.stuck, relayer.stuck ? "bad" : "")] : [figure("Relayer", "none")])));
+    }));
+  }
+
+  function drawStore() {
+    const { store: kept } = status.store;
+    show(store, h("div", { class: "figures" }, figure("State", kept.away || "takes writes", kept.away ? "bad" : ""), figure("Commits", sum(kept.commits)), figure("Half within", sum(kept.commits) ? within(kept.commits, 0.5, status.store.boundsS) : "–"), figure("99 % within", sum(kept.commits) ? within(kept.commits, 0.99, status.store.boundsS) : "–")),
+      h("dl", { class: "rows" }, row("Units that wait to be written", kept.batcher.queued), row("Units being written", kept.batcher.in_flight), row("Written since the start", kept.batcher.units), row("Refused, the queue was full", kept.batcher.full, kept.batcher.full ? "warn" : ""), row("Refused, the store was away", kept.batcher.unavailable, kept.batcher.unavailable ? "warn" : "")));
   }
 
   /** @param {string} name @param {"exclude" | "release"} what */
   async function act(name, what) {
-    const words = what === "exclude" ? `Leave ${name} out of all routes, at once?` : `Use ${name} again, and forget its faults?`;
-    if (!(await agreed(words))) return;
+    if (!(await confirmed(what === "exclude" ? `Leave ${name} out of all routes, at once?` : `Use ${name} again, and forget its faults?`))) return;
     try {
       await ask(`/operator/makers/${encodeURIComponent(name)}`, { headers: operatorHeaders(), body: { act: what } });
     } catch (error) {
@@ -135,6 +198,10 @@ export function operatorPage(main) {
 
   const stop = poll(look, LOOK_MS);
   dress();
+  if (key) {
+    history.replaceState(null, "", "#operator"); // the key stays in no address
+    useKey(key).catch((error) => { fault.textContent = error.message; });
+  }
   let seen = state.key;
   const forget = onChange(() => {
     if (seen === state.key) return;
@@ -145,15 +212,9 @@ export function operatorPage(main) {
   return () => { stop(); forget(); orders.close(); };
 }
 
-/** Ask before an act. @param {string} words @returns {Promise<boolean>} */
-function agreed(words) {
-  return new Promise((resolve) => {
-    let is = false;
-    const answer = (/** @type {boolean} */ value) => () => { is = value; dialog.close(); };
-    const dialog = /** @type {HTMLDialogElement} */ (h("dialog", { "aria-labelledby": "question" }, h("div", {}, h("h2", { id: "question" }, words),
-      h("div", { class: "actions" }, h("button", { type: "button", onclick: answer(false) }, "No"), h("button", { type: "button", class: "primary", onclick: answer(true) }, "Yes")))));
-    dialog.addEventListener("close", () => { dialog.remove(); resolve(is); });
-    document.body.append(dialog);
-    dialog.showModal();
-  });
+/** A table of times, the most frequent first. @param {HTMLElement} place @param {string} label @param {string} what @param {any[][]} rows @param {number[]} boundsS */
+function latencies(place, label, what, rows, boundsS) {
+  const all = rows.map(([name, { counts, total_s: totalS }]) => ({ name, counts, totalS, number: sum(counts) })).filter(({ number }) => number).sort((one, other) => other.number - one.number);
+  show(place, h("h3", {}, label), all.length ? table(label, [{ name: what }, { name: "Number", isNumber: true }, { name: "Mean", isNumber: true }, { name: "Half within", isNumber: true }, { name: "99 % within", isNumber: true }],
+    all.map(({ name, counts, totalS, number }) => [name, number, milliseconds(totalS / number), within(counts, 0.5, boundsS), within(counts, 0.99, boundsS)])) : h("p", { class: "quiet" }, "None."));
 }

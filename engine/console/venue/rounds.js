@@ -1,7 +1,7 @@
 // Rounds of auctions: the bids on an order, net of gas, and why each lost.
-import { badge, h, show, table } from "/console/shared/dom.js";
-import { clock, cut } from "/console/shared/amounts.js";
-import { amount } from "./state.js";
+import { badge, codeOf, h, show, table, when } from "/console/shared/dom.js";
+import { signedBps } from "/console/shared/amounts.js";
+import { amount, explorerUrl, state } from "./state.js";
 
 /** Outcome of a bid -> word, tone, and the reason for people. @type {Record<string, [string, "good" | "bad" | "warn" | "quiet" | "busy", string]>} */
 const OUTCOMES = {
@@ -33,6 +33,29 @@ export function bidsTable(order) {
   }));
 }
 
+/** Difference of two amounts in basis points, to a tenth. @param {string} amount @param {string} base */
+const offBps = (amount, base) => Number(((BigInt(amount) - BigInt(base)) * 100_000n) / (BigInt(base) || 1n)) / 10;
+
+/**
+ * The bids as bars: how far each is above the order's limit, how far behind the best, and why it lost.
+ * @param {any} order of a round
+ */
+export function bidBars(order) {
+  const of = order.side === "SELL" ? order.destToken : order.srcToken;
+  const known = order.bids.filter((/** @type {any} */ bid) => bid.surplusAmount !== null && bid.surplusAmount !== undefined);
+  const surplus = (/** @type {any} */ bid) => Number(bid.surplusAmount);
+  const most = Math.max(...known.map(surplus), 1);
+  const best = order.bids.find((/** @type {any} */ bid) => bid.notice === "won") ?? known[0];
+  return h("div", { class: "bidbars" }, order.bids.map((/** @type {any} */ bid) => {
+    const [word, , why] = OUTCOMES[bid.notice] ?? [bid.notice, "quiet", ""];
+    const bar = h("span", {});
+    bar.style.width = `${Math.max(0, Math.min(100, bid.surplusAmount ? (surplus(bid) / most) * 100 : 0))}%`;
+    const off = best && bid !== best && bid.netAmount && best.netAmount ? ` · ${signedBps(offBps(bid.netAmount, best.netAmount))}` : "";
+    return h("div", { class: bid.notice === "won" || bid.notice === "settled" ? false : "lost" }, h("strong", {}, bid.agent), h("span", { class: "track", "aria-hidden": "true" }, bar),
+      h("span", {}, bid.netAmount === null ? "–" : amount(bid.netAmount, of)), h("small", {}, [`${word}${off}`, bid === best ? "" : behind(bid, order, of) ?? why, `answered in ${bid.arrivalMs} ms`].filter(Boolean).join(" · ")));
+  }));
+}
+
 /** How far a losing bid is behind the best. @param {any} bid @param {any} order @param {string} of */
 function behind(bid, order, of) {
   const best = order.bids.find((/** @type {any} */ each) => each.notice === "won");
@@ -47,7 +70,7 @@ export function settlementsTable({ settlements, side, srcToken, destToken }) {
   const of = side === "SELL" ? destToken : srcToken;
   return table("Settlements", [{ name: "Agent" }, { name: "State" }, { name: "Promised", isNumber: true }, { name: "Simulated", isNumber: true }, { name: "Settled", isNumber: true }, { name: "Transaction" }],
     settlements.map((/** @type {any} */ one) => [one.agent, badge(one.state, one.state === "settled" ? "good" : one.state === "settling" ? "busy" : "bad"),
-      amount(one.promisedAmount, of), amount(one.simulatedAmount, of), one.settledAmount === null ? "–" : amount(one.settledAmount, of), h("span", { class: "mono", title: one.txHash ?? false }, one.txHash ? cut(one.txHash) : one.detail)]));
+      amount(one.promisedAmount, of), amount(one.simulatedAmount, of), one.settledAmount === null ? "–" : amount(one.settledAmount, of), one.txHash ? codeOf(one.txHash, "transaction", explorerUrl(state.chain?.chainId ?? 0, "tx", one.txHash)) : one.detail]));
 }
 
 /** The last rounds of an order, the latest open. @param {HTMLElement} place @param {any[]} rounds */
@@ -56,7 +79,8 @@ export function showRounds(place, rounds) {
     const known = new Map([...place.querySelectorAll("details")].map((each) => [each.dataset.round, each.open]));
     return rounds.map(({ auctionId, closedAt, order }, at) =>
       h("details", { "data-round": auctionId, open: known.get(String(auctionId)) ?? at === 0 },
-        h("summary", {}, `Round ${auctionId}, closed ${clock(closedAt)} · ${order.winner ? `${order.winner} won` : order.bids.length ? "no winner" : "no bids"}`),
-        bidsTable(order), settlementsTable(order)));
+        h("summary", {}, `Round ${auctionId} · ${order.winner ? `${order.winner} won` : order.bids.length ? "no winner" : "no bids"} · closed `, when(closedAt)),
+        h("div", { class: "part" }, order.bids.length ? h("p", { class: "quiet small" }, "Amounts after gas; each bar begins at the order’s limit.") : null, bidBars(order),
+          settlementsTable(order), h("details", { "data-round": `${auctionId} figures`, open: known.get(`${auctionId} figures`) ?? false }, h("summary", {}, "All figures of the bids"), bidsTable(order)))));
   });
 }

@@ -1,8 +1,8 @@
 // Draws a price route: a band for each fill, as thick as its share, from the sold token over hops to the bought one.
 import { h, s, show, table } from "/console/shared/dom.js";
-import { bpsOff, duration, formatUnits, percent, price, usd } from "/console/shared/amounts.js";
+import { bpsOff, formatUnits, percent, price, usd } from "/console/shared/amounts.js";
 import { shareBar } from "/console/shared/charts.js";
-import { amount, chainName, token } from "./state.js";
+import { amount, token } from "./state.js";
 
 const SIZES = { lane: 34, gap: 10, node: 8, head: 22, letter: 7, base: 15 }; // in pixels, where a letter is `base` high
 
@@ -101,38 +101,36 @@ export function routeView() {
   };
 }
 
+/** Parts of a price route by maker, in percent of its first hop, the largest first. @param {any} market @returns {{name: string, share: number}[]} */
+export function makerShares(market) {
+  /** @type {Map<string, number>} */ const found = new Map();
+  for (const { share, hops } of paths(market)) {
+    for (const fill of hops[0]) found.set(fill.exchange, (found.get(fill.exchange) ?? 0) + (share * fill.percent) / 100);
+  }
+  return [...found].map(([name, share]) => ({ name, share })).sort((one, other) => other.share - one.share);
+}
+
 /**
  * Each maker alone, against the best route: the answer to "why not another maker, why not more".
- * @param {any} market the best route, with `others`
+ * @param {any} market the best route, with `others`: maker -> its amounts and hops
  */
 export function othersTable(market) {
   const isSale = market.side === "SELL";
   const best = BigInt(isSale ? market.destAmount : market.srcAmount);
-  const names = (/** @type {any} */ route) => [...new Set(paths(route).flatMap(({ hops }) => hops.flat().map((fill) => fill.exchange)))].join(", ");
-  const line = (/** @type {any} */ route) => {
-    const got = BigInt(isSale ? route.destAmount : route.srcAmount);
-    const worse = isSale ? -bpsOff(got, best) : bpsOff(got, best);
-    return [names(route), isSale ? amount(got, market.destToken) : amount(got, market.srcToken),
-      got === best ? h("span", { class: "quiet" }, "the same") : h("span", { class: worse > 0n ? "warn" : "good" }, `${percent(worse < 0n ? -worse : worse)} ${worse > 0n ? "worse" : "better"}`)];
+  /** @type {[string, {srcAmount: string, destAmount: string}][]} */ const others = Object.entries(market.others ?? {});
+  const got = (/** @type {{srcAmount: string, destAmount: string}} */ one) => BigInt(isSale ? one.destAmount : one.srcAmount);
+  const worse = (/** @type {bigint} */ amount) => (isSale ? -bpsOff(amount, best) : bpsOff(amount, best));
+  const line = (/** @type {[string, any]} */ [name, one]) => {
+    const off = worse(got(one));
+    return [name, isSale ? amount(got(one), market.destToken) : amount(got(one), market.srcToken),
+      off === 0n ? h("span", { class: "quiet" }, "the same") : h("span", { class: off > 0n ? "warn" : "good" }, `${percent(off < 0n ? -off : off)} ${off > 0n ? "worse" : "better"}, before gas`)];
   };
-  const others = market.others ?? [];
+  others.sort(([, one], [, other]) => Number(worse(got(one)) - worse(got(other))));
   return h("div", { class: "part" },
     h("p", { class: "small quiet" }, others.length
       ? "The same amount with each maker alone. A maker without a line cannot fill it alone: its levels are too small, or it has no live book of the pair."
       : "No maker can fill the whole amount alone; the route needs them together."),
     others.length ? table("Each maker alone", [{ name: "Maker" }, { name: isSale ? "You would receive" : "You would pay", isNumber: true }, { name: "Against the route", isNumber: true }], others.map(line)) : null);
-}
-
-/** The bridges of a quote across chains, the recommended first. @param {any} delta */
-export function bridgesTable({ route, alternatives = [] }) {
-  const shown = (/** @type {any} */ { amount: raw, token: of }) => amount(raw, of.address, 9, of.chainId);
-  const { input, output } = route.destination;
-  return h("div", { class: "part" },
-    h("p", { class: "big" }, `${shown(route.origin.input)} → ${shown(output)}`),
-    h("p", { class: "quiet small" }, `Agents buy ${shown(route.origin.output)} here; the bridge delivers ${shown(input)} on ${chainName(output.token.chainId)}. The page uses the first bridge below.`),
-    table("Bridges, the recommended first", [{ name: "Bridge" }, { name: "Fee", isNumber: true }, { name: "Arrives", isNumber: true }, { name: "You pay", isNumber: true }, { name: "On the way" }, { name: "Is" }],
-      [route, ...alternatives].map(({ bridge, fees, origin, destination }) => [bridge.protocol, fees.bridge.map(shown).join(" + "), shown(destination.output), shown(origin.input),
-        `about ${duration(bridge.estimatedTimeMs / 1_000)}`, bridge.tags.join(", ").replaceAll("-", " ")])));
 }
 
 /** Costs of a route in words. @param {any} market */

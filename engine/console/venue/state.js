@@ -2,7 +2,7 @@
 import { ask } from "/console/shared/http.js";
 import { cut, formatUnits } from "/console/shared/amounts.js";
 
-/** @typedef {{chainId: number, name: string, delta: boolean, market: boolean, rfq: boolean, walletUrl?: string}} Chain */
+/** @typedef {{chainId: number, name: string, delta: boolean, market: boolean, rfq: boolean, walletUrl?: string, explorerUrl?: string | null}} Chain */
 /** @typedef {{symbol: string, address: string, decimals: number, isListed: boolean}} Token */
 
 export const state = {
@@ -13,7 +13,7 @@ export const state = {
   /** @type {any} contracts of the chain */ contracts: {},
   /** @type {import("./wallet.js").Wallet | null} */ wallet: null,
   /** the operator's API key; it is forgotten when the page closes */ key: "",
-  /** @type {{name: string, call: import("/console/shared/signing.js").Call} | null} a maker that signed in, also until the page closes */ maker: null,
+  /** @type {{name: string, isAgent: boolean, call: import("/console/shared/signing.js").Call} | null} a maker or an agent that signed in, also until the page closes */ maker: null,
 };
 
 /** @type {Set<() => void>} */
@@ -65,6 +65,12 @@ export const token = (address, chainId = state.chain?.chainId) =>
 export const amountOf = (raw, of, digits) => `${formatUnits(raw, of.decimals, digits)} ${of.symbol}`;
 /** The same by the token's address. @param {bigint | string} raw @param {string} address @param {number} [digits] @param {number} [chainId] */
 export const amount = (raw, address, digits, chainId) => amountOf(raw, token(address, chainId), digits);
+
+/** A block explorer's page, or null where the chain has no explorer. @param {number} chainId @param {"tx" | "address"} kind @param {string} text */
+export function explorerUrl(chainId, kind, text) {
+  const base = state.chains.find((chain) => chain.chainId === Number(chainId))?.explorerUrl;
+  return base && /^https?:\/\//.test(base) ? `${base.replace(/\/$/, "")}/${kind}/${text}` : null;
+}
 
 /** A chain's name. @param {number} chainId */
 export const chainName = (chainId) => {

@@ -1,7 +1,7 @@
 // What a trade does, in words and in steps. Each step runs when the person has agreed to all of them.
 import { ApiError, ask } from "/console/shared/http.js";
-import { duration, percent } from "/console/shared/amounts.js";
-import { approve, BRIDGES, DEPOSIT, isSame, NATIVE } from "./abi.js";
+import { duration, moment, percent } from "/console/shared/amounts.js";
+import { approve, BRIDGES, DEPOSIT, isSame, NATIVE, withdrawNative } from "./abi.js";
 import { checkBridge, checkContract, GETTERS } from "./bridge_checks.js";
 import { bounded, checkSwap, orderToSign } from "./checks.js";
 import { deltaAmounts, marketAmounts } from "./quote_feed.js";
@@ -13,7 +13,8 @@ const FEE_BPS_MOST = 200;
 const GAS_SPARE = 12n; // tenths of the estimated gas
 
 /** @typedef {{name: string, run: () => Promise<string | void>}} Step `run` returns what it did, in words; run again after a failure, it sends nothing twice */
-/** @typedef {{title: string, lines: [string, string][], steps: Step[], order: () => any}} Plan */
+/** @typedef {{headline: string, lines: [string, string][], hash: string, view: string, swap: import("./activity.js").Swap | null}} Outcome what came of a plan; `hash` of a transaction, `view` address of an order's page, each empty without one */
+/** @typedef {{title: string, lines: [string, string][], steps: Step[], outcome: () => Promise<Outcome>}} Plan */
 
 /**
  * @typedef {object} Wish
@@ -25,8 +26,9 @@ const GAS_SPARE = 12n; // tenths of the estimated gas
  * @property {{interval: number, slices: number, total: bigint}} [schedule]
  */
 
-const nowS = () => Math.floor(Date.now() / 1_000);
-const wallet = () => {
+export const nowS = () => Math.floor(Date.now() / 1_000);
+/** The account that acts. */
+export const wallet = () => {
   if (!state.wallet) throw new Error("Connect an account first.");
   return state.wallet;
 };
@@ -36,7 +38,7 @@ const wallet = () => {
  * makes and sends another one only if that was refused or reverted.
  * @param {() => import("./wallet.js").Transaction | Promise<import("./wallet.js").Transaction>} make
  */
-function sender(make) {
+export function sender(make) {
   let [isSent, hash] = [false, ""];
   return async () => {
     if (!isSent) {
@@ -63,7 +65,7 @@ function sender(make) {
  * @param {string} token @param {string} spender @param {bigint} most
  * @returns {Step}
  */
-function allow(token, spender, most) {
+export function allow(token, spender, most) {
   const send = sender(() => ({ to: token, data: approve(spender, most) }));
   return {
     name: `Approve ${amount(most, token)} for the contract ${spender}`,
@@ -97,25 +99,35 @@ export function swapPlan(wish, market) {
     checkSwap(built, { ...terms, nowS: nowS() });
     return { to: built.to, data: built.data, value: terms.value, gas: built.gas ? (BigInt(built.gas) * GAS_SPARE) / 10n : undefined };
   });
+  /** @type {any} */ let receipt = null;
   const exchange = {
     name: "Have the makers sign, check the transaction, and send it",
     run: async () => {
-      const receipt = await send();
-      return `mined in block ${Number(receipt.blockNumber)} as ${receipt.transactionHash}`;
+      receipt = await send();
+      return `mined in block ${Number(receipt.blockNumber)}`;
     },
   };
+  /** @returns {Promise<Outcome>} */
+  const outcome = async () => {
+    const [paid, got] = await Promise.all([wallet().moved(receipt, asked.src.address, "paid"), wallet().moved(receipt, asked.dest.address, "received")]);
+    return {
+      headline: got === null ? `Swapped for ${amountOf(least, asked.dest)} or more` : `Received ${amountOf(got, asked.dest, 12)}`,
+      lines: [["Paid", paid === null ? `${isSale ? "" : "at most "}${amountOf(most, asked.src, 12)}` : amountOf(paid, asked.src, 12)], ["Block", String(Number(receipt.blockNumber))]],
+      hash: receipt.transactionHash, view: "",
+      swap: { chainId: asked.chainId, hash: receipt.transactionHash, at: Date.now(), block: Number(receipt.blockNumber), srcToken: asked.src.address, destToken: asked.dest.address, srcAmount: String(paid ?? most), destAmount: got === null ? null : String(got) },
+    };
+  };
   return {
-    title: `Swap ${amount(isSale ? src : most, asked.src.address)} for ${amount(isSale ? least : dest, asked.dest.address)}`,
+    title: `Swap ${amount(src, asked.src.address)} for ${amount(dest, asked.dest.address)}`,
     lines: [
       ["You pay", `${isSale ? "exactly" : "at most"} ${amount(most, asked.src.address, 30)}`],
       ["You receive", `${isSale ? "at least" : "exactly"} ${amount(least, asked.dest.address, 30)}`],
-      ["Quoted", isSale ? amount(dest, asked.dest.address) : amount(src, asked.src.address)],
       ["To", `${wallet().address} (your account)`],
       ["Contract", `${router} (Router)`],
       ["You sign", "a transaction, and its gas is yours"],
     ],
     steps: isNative ? [exchange] : [allow(asked.src.address, router, most), exchange],
-    order: () => null,
+    outcome,
   };
 }
 
@@ -187,7 +199,24 @@ function depositFor(terms) {
       isDone = true;
       return "deposited";
     },
-    hint: () => (isDone ? " Your deposit remains; “cambist order withdraw” takes it back." : ""),
+    hint: () => (isDone ? " Your deposit remains; “Withdraw” in the dialog of your account takes it back." : ""),
+  };
+}
+
+/** Take native tokens back that were deposited for orders. @param {bigint} amount @returns {Plan} */
+export function withdrawPlan(amount) {
+  const { delta } = state.contracts;
+  const text = amountOf(amount, { symbol: state.tokens.get(NATIVE.toLowerCase())?.symbol ?? "native tokens", address: NATIVE, decimals: 18, isListed: true }, 12);
+  const send = sender(() => ({ to: delta, data: withdrawNative(amount) }));
+  /** @type {any} */ let receipt = null;
+  return {
+    title: `Withdraw ${text}`,
+    lines: [["From", `your deposit at ${delta} (Delta)`], ["To", `${wallet().address} (your account)`], ["Open orders", "An order that pays from the deposit can no longer be filled"], ["You sign", "a transaction, and its gas is yours"]],
+    steps: [{ name: "Send the withdrawal", run: async () => {
+      receipt = await send();
+      return `mined in block ${Number(receipt.blockNumber)}`;
+    } }],
+    outcome: async () => ({ headline: `Withdrew ${text}`, lines: [["Block", String(Number(receipt.blockNumber))]], hash: receipt.transactionHash, view: "", swap: null }),
   };
 }
 
@@ -227,14 +256,17 @@ export function orderPlan(wish, delta) {
     name: "Send it to the venue",
     run: async () => {
       record = await ask("/v2/delta/orders", { body: { chainId: asked.chainId, order: built.toSign.value, signature, type: wish.kind === "LIMIT" ? "LIMIT" : "MARKET" } }).catch(fail);
-      return `accepted as order ${record.id}`;
+      return "accepted";
     },
   };
   return {
-    title: orderTitle(wish, terms),
+    title: orderTitle(wish, terms, deltaAmounts(delta)),
     lines: orderLines(wish, terms, bridge, Boolean(deposit)),
     steps: [...(bridge ? [checkTaker(bridge, asked.chainId, terms.contract)] : []), ...(deposit ? [] : [allow(asked.src.address, terms.contract, most)]), build, ...(deposit ? [deposit] : []), sign, post],
-    order: () => record,
+    outcome: async () => ({
+      headline: "Order placed", lines: [["State", "Agents compete for it now. It costs you no gas."]],
+      hash: "", view: `order/${record.id}`, swap: null,
+    }),
   };
 }
 
@@ -265,7 +297,7 @@ function orderLines({ asked, schedule }, terms, bridge, isNative) {
     ["Bridge’s fee", bridge && `${amountOf(bridge.fee, bridge.via)}${schedule ? " for each slice" : ""}, in these amounts already`],
     ["If it fails", bridge && `${bridge.via.symbol} is paid back to you on ${chainName(asked.chainId)}${bridge.fillWithinS ? ` after ${duration(bridge.fillWithinS)}` : ""}`],
     ["Fee", `at most ${percent(terms.feeBps)}, in these amounts already`],
-    ["Good until", new Date(terms.deadline * 1_000).toLocaleString("en-GB")],
+    ["Good until", moment(terms.deadline * 1_000)],
     ["To", `${terms.owner} (your account${there})`],
     ["Contract", `${terms.contract} (Delta)`],
     ["You sign", isNative ? "a deposit of the native tokens, and a message" : "a message, which costs no gas"],
@@ -273,10 +305,10 @@ function orderLines({ asked, schedule }, terms, bridge, isNative) {
   return /** @type {[string, string][]} */ (lines.filter(([, value]) => value));
 }
 
-/** @param {Wish} wish @param {import("./checks.js").OrderTerms} terms */
-function orderTitle({ kind, asked, schedule }, { srcAmount, destAmount }) {
-  const [pays, gets] = [amountOf(srcAmount, asked.src), amountOf(destAmount, asked.dest)];
+/** The deal as it is quoted. @param {Wish} wish @param {import("./checks.js").OrderTerms} terms @param {{src: bigint, dest: bigint}} quoted */
+function orderTitle({ kind, asked, schedule }, { srcAmount, destAmount }, quoted) {
   const isSale = asked.side === "SELL";
-  if (schedule) return `${isSale ? `Sell ${pays}` : `Buy ${gets}`} in ${schedule.slices} slices ${isSale ? `for ${asked.dest.symbol}` : `for at most ${pays}`}`;
-  return `${kind === "LIMIT" ? "Limit order" : "Order"}: ${isSale ? `sell ${pays} for at least ${gets}` : `buy ${gets} for at most ${pays}`}`;
+  const [pays, gets] = [amountOf(isSale || kind === "LIMIT" ? srcAmount : quoted.src, asked.src), amountOf(!isSale || kind === "LIMIT" ? destAmount : quoted.dest, asked.dest)];
+  if (schedule) return `${isSale ? `Sell ${amountOf(schedule.total, asked.src)}` : `Buy ${amountOf(schedule.total, asked.dest)}`} in ${schedule.slices} slices for ${isSale ? asked.dest.symbol : asked.src.symbol}`;
+  return `${kind === "LIMIT" ? "Limit order: " : ""}${isSale ? `sell ${pays} for ${gets}` : `buy ${gets} for ${pays}`}`.replace(/^./, (first) => first.toUpperCase());
 }

@@ -1,5 +1,5 @@
 // An account that signs: of a wallet in the browser (EIP-1193), or of a development node (JSON-RPC over HTTP).
-import { allowance, balanceOf, deposits, isSame, NATIVE } from "./abi.js";
+import { allowance, balanceOf, deposits, isSame, NATIVE, transferred } from "./abi.js";
 
 const LOOK_MS = 400;
 const MINED_MS = 180_000;
@@ -85,6 +85,11 @@ export class Wallet {
     return `0x${(number(await this.ask("eth_call", { to, data }, "latest")) & (2n ** 160n - 1n)).toString(16).padStart(40, "0")}`;
   }
 
+  /** What a contract answers to a call by this account. @param {string} to @param {string} data @returns {Promise<string>} */
+  call(to, data) {
+    return this.ask("eth_call", { from: this.address, to, data }, "latest");
+  }
+
   /** Refuse to go on if the wallet is on another chain. */
   async checkChain() {
     const chain = Number(await this.ask("eth_chainId"));
@@ -109,6 +114,28 @@ export class Wallet {
       await new Promise((resolve) => setTimeout(resolve, LOOK_MS));
     }
     throw new Error(`The transaction ${hash} is not mined after three minutes. It may still be, or your wallet sent another one in its place: look there.`);
+  }
+
+  /**
+   * What the account paid or received of a token in a transaction that it sent; null where that cannot be known.
+   * Tokens are counted by the receipt's transfers; native ones by the balance before and after the block, and the gas.
+   * @param {any} receipt @param {string} token @param {"paid" | "received"} direction
+   * @returns {Promise<bigint | null>}
+   */
+  async moved(receipt, token, direction) {
+    if (!isSame(token, NATIVE)) {
+      const found = transferred(receipt.logs, token, this.address);
+      return direction === "paid" ? -found : found;
+    }
+    try {
+      const height = BigInt(receipt.blockNumber);
+      const at = (/** @type {bigint} */ block) => this.ask("eth_getBalance", this.address, `0x${block.toString(16)}`).then(BigInt);
+      const [before, after] = await Promise.all([at(height - 1n), at(height)]);
+      const change = after - before + BigInt(receipt.gasUsed) * BigInt(receipt.effectiveGasPrice);
+      return direction === "paid" ? -change : change;
+    } catch {
+      return null;
+    }
   }
 
   /** Sign EIP-712 data. @param {object} typed @returns {Promise<string>} */

@@ -3,12 +3,14 @@
     an order of a round --> its effects `settle` of that round --> the relayer's intents --> the logs
 
 No table stores these outcomes: a settlement's promised amount is in its stored effect, and its result in its
-log on chain.
+log on chain. The indexer may store that log before the relayer notes that its transaction is mined; a log of
+one of the intent's transactions then says so.
 
 Source: ARCHITECTURE.md, "Auction".
 """
 
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 from msgspec.structs import replace
 
@@ -17,7 +19,7 @@ from .....crypto.hexadecimal import parse_hex, to_hex
 from ....store.queries import IDS_MAX, among
 from ....store.rows import ChainIntent, DeltaFill, Effect, EffectState, IntentState
 from ....store.store import Store
-from ....store.tables import CHAIN_INTENT, DELTA_FILL, EFFECT
+from ....store.tables import CHAIN_INTENT, CHAIN_TX, DELTA_FILL, EFFECT, Table
 from ....store.units import row_of
 from ..orders.life import SETTLE
 from .settling import Settlement, settlement_in
@@ -56,16 +58,27 @@ async def with_settlements(
         for _, settlement in found.get((auction_id, order.order_hash), ())
     }
     # The intents are read by the settlements' keys: crossed orders share the intent of one order's key.
-    intents = await _intents(store, sorted(wanted))
+    intents = await _rows_of_keys(store, CHAIN_INTENT, sorted(wanted))
+    by_key: dict[str, ChainIntent] = {intent.effect_key: intent for intent in intents}
     fills: list[DeltaFill] = [row_of(DELTA_FILL, values) for values in fill_rows]
     by_transaction = {(fill.order_hash, fill.tx_hash): fill for fill in fills}
+    # The intents first: one that is mined between the two reads counts as pending, and its log then shows it.
+    pending = [key for key, intent in by_key.items() if intent.state is IntentState.PENDING]
+    with_log = {fill.tx_hash for fill in fills}
+    seen: dict[str, bytes] = {
+        sent.effect_key: sent.tx_hash
+        for sent in (await _rows_of_keys(store, CHAIN_TX, pending) if with_log else ())
+        if sent.tx_hash in with_log
+    }
     return tuple(
         [
             replace(
                 order,
                 settlements=tuple(
                     [
-                        _auction_settlement(effect, settlement, intents.get(settlement.key), by_transaction)
+                        _auction_settlement(
+                            effect, settlement, by_key.get(settlement.key), seen.get(settlement.key), by_transaction
+                        )
                         for effect, settlement in sorted(
                             found.get((auction_id, order.order_hash), ()), key=lambda pair: pair[0].created_ms
                         )
@@ -77,11 +90,12 @@ async def with_settlements(
     )
 
 
-async def _intents(store: Store, keys: Sequence[str]) -> dict[str, ChainIntent]:
-    found: dict[str, ChainIntent] = {}
+async def _rows_of_keys(store: Store, table: Table, keys: Sequence[str]) -> list[Any]:
+    """Read the rows of a table with an `effect_key` among the given ones, IDS_MAX keys at a time."""
+    found: list[Any] = []
     for at in range(0, len(keys), IDS_MAX):
-        (rows,) = await store.read(among(CHAIN_INTENT, "effect_key", keys[at : at + IDS_MAX]))
-        found |= {values[0]: row_of(CHAIN_INTENT, values) for values in rows}
+        (rows,) = await store.read(among(table, "effect_key", keys[at : at + IDS_MAX]))
+        found += [row_of(table, values) for values in rows]
     return found
 
 
@@ -89,9 +103,15 @@ def _auction_settlement(
     effect: Effect,
     settlement: Settlement,
     intent: ChainIntent | None,
+    seen: bytes | None,
     fills: Mapping[tuple[bytes, bytes], DeltaFill],
 ) -> AuctionSettlement:
-    mined = None if intent is None else intent.mined_hash
+    """Describe a settlement.
+
+    Args:
+        seen: hash of a pending intent's transaction of which a log is stored.
+    """
+    mined = seen if intent is None or intent.mined_hash is None else intent.mined_hash
     fill = None if mined is None else fills.get((effect.order_hash, mined))
     is_over = effect.state is not EffectState.INTENDED
     state = _NOT_SENT if is_over else _UNDER_WAY
@@ -99,6 +119,8 @@ def _auction_settlement(
         state = _STATES.get(intent.state, state)
         if intent.state is IntentState.FAILED and mined is not None:  # the revert is final
             state = _STATES[IntentState.REVERTED]
+    if fill is not None and seen is not None:
+        state = _STATES[IntentState.MINED]
     return AuctionSettlement(
         agent=settlement.agent,
         state=state,

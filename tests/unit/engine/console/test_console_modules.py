@@ -111,9 +111,9 @@ def test_amounts_are_read_as_people_write_them(ask: Ask, text: str, said: Any) -
 
 def test_prices_and_dollars(ask: Ask) -> None:
     trade = {"src": str(2 * 10**18), "srcDecimals": 18, "dest": str(5_000 * 10**6), "destDecimals": 6}
-    assert ask("price", **trade) == "2,500"
+    assert ask("price", **trade) == "2,500.00"
     small = {"src": str(10**6), "srcDecimals": 6, "dest": str(4 * 10**14), "destDecimals": 18}
-    assert ask("price", **small) == "0.0004"
+    assert ask("price", **small) == "0.000400000"
     assert ask("usd", text="10002.0000000000") == "$10,002.00"
     assert ask("usd", text="9994.9999") == "$9,994.99"
     assert ask("usd", text="") == "–"

@@ -10,14 +10,23 @@ from msgspec.structs import replace
 from cambist.codecs.messages.auction_messages import AuctionedOrder, AuctionSettlement
 from cambist.codecs.messages.vocabulary import Side
 from cambist.crypto.hexadecimal import to_hex
-from cambist.engine.store.rows import ChainIntent, DeltaFill, Effect, EffectState, IntentState, amount32
-from cambist.engine.store.tables import CHAIN_INTENT, DELTA_FILL, EFFECT, Table
+from cambist.engine.store.rows import (
+    ChainIntent,
+    ChainTx,
+    DeltaFill,
+    Effect,
+    EffectState,
+    IntentState,
+    TxStatus,
+    amount32,
+)
+from cambist.engine.store.tables import CHAIN_INTENT, CHAIN_TX, DELTA_FILL, EFFECT, Table
 from cambist.engine.store.units import Done, Unit, new, put
 from cambist.engine.trade.delta.orders.life import CANCEL, SETTLE
 from cambist.engine.trade.delta.settlement import auction_settled
 from cambist.engine.trade.delta.settlement.auction_settled import with_settlements
 from cambist.engine.trade.delta.settlement.settling import Settlement
-from support.store.stores import NOW_MS, Engine, a_relay_intent, hash_of
+from support.store.stores import NOW_MS, Engine, a_relay_intent, a_transaction, hash_of
 
 ROUND, ORDER, TX = 7, hash_of(1), hash_of(90)
 _S = IntentState
@@ -67,7 +76,7 @@ def a_fill(order_hash: bytes = ORDER, tx_hash: bytes = TX, number: int = 0) -> D
 
 async def told(folder: Path, rows: list[Any], *orders: tuple[int, AuctionedOrder]) -> list[Any]:
     """Settlements of each order of some rounds, by what is stored."""
-    tables: dict[Any, Table] = {Effect: EFFECT, ChainIntent: CHAIN_INTENT}
+    tables: dict[Any, Table] = {Effect: EFFECT, ChainIntent: CHAIN_INTENT, ChainTx: CHAIN_TX}
     async with Engine("sqlite:cambist.sqlite3", folder, in_process=True).open() as store:
         for row in rows:
             written = put(DELTA_FILL, row) if isinstance(row, DeltaFill) else new(tables[type(row)], row)
@@ -167,3 +176,22 @@ async def test_crossed_orders_have_the_outcome_of_the_one_intent_that_they_share
         [("settled", "9")],
         [("settled", "8")],
     ]
+
+
+@pytest.mark.parametrize(("state", "expected"), [(IntentState.PENDING, "settled"), (IntentState.WAITING, "settling")])
+async def test_a_log_of_a_pending_settlement_shows_that_it_is_mined(
+    tmp_path: Path, state: IntentState, expected: str
+) -> None:
+    """The indexer has stored the log, and the relayer has not noted its transaction yet."""
+    sent = replace(a_transaction("ann", nonce=1, status=TxStatus.SIGNED), tx_hash=TX)
+    rows = [an_effect("ann"), an_intent("ann", state), sent, a_fill()]
+    ((settlement,),) = await told(tmp_path, rows, (ROUND, an_order()))
+    hash_and_amount = (to_hex(TX), "9") if expected == "settled" else (None, None)
+    assert (settlement.state, settlement.tx_hash, settlement.settled_amount) == (expected, *hash_and_amount)
+
+
+async def test_another_transaction_says_nothing_about_a_pending_settlement(tmp_path: Path) -> None:
+    sent = replace(a_transaction("ann", nonce=1, status=TxStatus.SIGNED), tx_hash=hash_of(77))
+    rows = [an_effect("ann"), an_intent("ann", IntentState.PENDING), sent, a_fill()]
+    ((settlement,),) = await told(tmp_path, rows, (ROUND, an_order()))
+    assert (settlement.state, settlement.tx_hash) == ("settling", None)

@@ -1,0 +1,158 @@
+// The market of a pair for everybody: its price over time, what a size costs on both sides, and the latest fills of the venue.
+import { h, notice, show, table, when } from "/console/shared/dom.js";
+import { ask } from "/console/shared/http.js";
+import { duration, price, signedBps } from "/console/shared/amounts.js";
+import { depthChart, lineChart } from "/console/shared/charts.js";
+import { poll } from "./poll.js";
+import { amount, explorerUrl, state, token } from "./state.js";
+
+const SPANS = /** @type {[string, number][]} */ ([["15 min", 900], ["1 h", 3_600], ["24 h", 86_400]]);
+const HISTORY_MS = 15_000;
+const DEPTH_MS = 15_000;
+const FILLS_MS = 5_000;
+const FILLS_SHOWN = 8;
+const SIZE_USD = 2_500; // worth of the least size, about
+const SIZES = [1n, 5n, 20n, 50n, 100n]; // times the least size
+
+/** @typedef {import("./state.js").Token} Token */
+
+/**
+ * The parts of the page about the market of one pair; `follow(pair)` names another pair, `own(levels)` marks own limit prices.
+ * @param {() => [Token, Token]} pair
+ */
+export function marketView(pair) {
+  let span = SPANS[1][1];
+  /** @type {number[]} */ let levels = [];
+  const strip = h("div", { class: "strip" });
+  const heading = h("h2", {}, "Price");
+  /** @type {Record<string, import("/console/shared/dom.js").Child>} */ const figures = {};
+  let places = 2;
+  const number = (/** @type {number} */ value) => value.toLocaleString("en", { minimumFractionDigits: places, maximumFractionDigits: places });
+  const chart = lineChart({ label: "Price", text: number });
+  const [lack, depth, depthNote, fills] = [h("div", {}), h("div", {}), h("p", { class: "small quiet" }), h("div", {})];
+  const spans = h("div", { class: "segments small", role: "group", "aria-label": "Time that the chart shows" });
+  const drawSpans = () => show(spans, SPANS.map(([name, seconds]) => h("button", { type: "button", "aria-pressed": String(seconds === span), onclick: () => { span = seconds; drawSpans(); again(); } }, name)));
+  const names = () => pair().map(({ symbol }) => symbol);
+  /** @type {any[]} */ let points = [];
+
+  function drawStrip() {
+    const [one, other] = names();
+    const figure = (/** @type {string} */ name, /** @type {import("/console/shared/dom.js").Child} */ value) => (value === undefined ? null : h("div", {}, h("span", { class: "quiet small" }, name), h("strong", { class: "large" }, value)));
+    show(strip, figure(`${one} in ${other}`, figures.price ?? "–"), figure(`Change, ${SPANS.find(([, seconds]) => seconds === span)?.[0]}`, figures.change ?? "–"), figure(`Spread, ${figures.size ?? `1 ${one}`}`, figures.spread ?? "–"),
+      figure("Surplus over quotes, 24 h", figures.surplus ?? "–"), figure("Time to fill, 24 h", figures.fill ?? "–"));
+  }
+
+  /** @param {AbortSignal} signal */
+  async function history(signal) {
+    const [base, quote] = pair();
+    const asked = new URLSearchParams({ chainId: String(state.chain?.chainId), base: base.address, quote: quote.address, span: String(span) });
+    const told = await ask(`/prices/history?${asked}`, { signal }).catch(() => ({ points: [] }));
+    if (signal.aborted || pair()[0] !== base || pair()[1] !== quote) return;
+    points = told.points.map((/** @type {any[]} */ [at, , , , close]) => ({ at: at * 1_000, value: Number(close) }));
+    heading.textContent = `Price of 1 ${base.symbol} in ${quote.symbol}`;
+    const last = points[points.length - 1]?.value;
+    if (last) places = Math.max(0, Math.min(8, 5 - Math.floor(Math.log10(last))));
+    const change = points.length > 1 ? (last / points[0].value - 1) * 10_000 : null;
+    figures.price = last ? number(last) : undefined;
+    figures.change = change === null ? undefined : h("span", { class: change < 0 ? "bad" : "good" }, `${change < 0 ? "−" : "+"}${(Math.abs(change) / 100).toFixed(2)} %`);
+    show(lack, points.length < 2 ? notice("The line begins here", "The venue keeps prices since its start, one each 15 seconds.") : null);
+    chart.element.hidden = points.length < 2;
+    chart.show([{ name: "", points }], levels);
+    drawStrip();
+  }
+
+  /** The price of each size on both sides, until one is more than the books hold. @param {AbortSignal} signal */
+  async function sizes(signal) {
+    const [base, quote] = pair();
+    const routed = (/** @type {"SELL" | "BUY"} */ side, /** @type {bigint} */ raw) => {
+      const [src, dest] = side === "SELL" ? [base, quote] : [quote, base];
+      const asked = new URLSearchParams({ network: String(state.chain?.chainId), srcToken: src.address, destToken: dest.address, srcDecimals: String(src.decimals), destDecimals: String(dest.decimals), amount: String(raw), side, version: "6.2" });
+      return ask(`/prices?${asked}`, { signal }).then(({ priceRoute }) => priceRoute).catch(() => null);
+    };
+    const unit = leastSize((await routed("SELL", 10n ** BigInt(base.decimals)))?.srcUSD ?? "", base.decimals);
+    const priced = async (/** @type {"SELL" | "BUY"} */ side) => {
+      /** @type {[number, number][]} */ const found = [];
+      for (const times of SIZES) {
+        const raw = unit * times;
+        const route = await routed(side, raw);
+        if (!route || signal.aborted) break;
+        const other = BigInt(side === "SELL" ? route.destAmount : route.srcAmount);
+        found.push([Number(price(raw, base.decimals, other, quote.decimals).replaceAll(",", "")), Number(raw) / 10 ** base.decimals]);
+      }
+      return found;
+    };
+    const [bids, asks] = await Promise.all([priced("SELL"), priced("BUY")]);
+    if (signal.aborted || pair()[0] !== base || pair()[1] !== quote) return;
+    const shown = (/** @type {number} */ size) => `${size.toLocaleString("en")} ${base.symbol}`;
+    if (!bids.length && !asks.length) {
+      show(depth, notice("No size can be traded", "No live book leads from one token to the other."));
+      depthNote.textContent = "";
+    } else {
+      const words = (/** @type {[number, number][]} */ of) => of.map(([each, size]) => `${shown(size)} at ${number(each)}`).join(", ") || "nothing";
+      show(depth, depthChart({ bids, asks, text: number, label: `What a size costs. Selling: ${words(bids)}. Buying: ${words(asks)}.` }));
+      depthNote.textContent = `Priced up to ${shown((bids[bids.length - 1] ?? asks[asks.length - 1])[1])}, before gas. Green: selling, red: buying.`;
+    }
+    const middle = bids.length && asks.length ? (bids[0][0] + asks[0][0]) / 2 : 0;
+    figures.size = shown(Number(unit) / 10 ** base.decimals);
+    figures.spread = middle ? `${(((asks[0][0] - bids[0][0]) / middle) * 10_000).toFixed(1)} bps` : undefined;
+    drawStrip();
+  }
+
+  /** @param {AbortSignal} signal */
+  async function latest(signal) {
+    const chain = state.chain?.chainId;
+    const [trades, stats] = await Promise.all([ask(`/v2/delta/trades?chainId=${chain}&limit=${FILLS_SHOWN}`, { signal }), ask(`/stats?chainId=${chain}`, { signal })]).catch(() => [null, null]);
+    if (signal.aborted || !trades) return;
+    show(fills, trades.length ? tradesTable(trades) : notice("No fills yet", "Each settled trade of the venue appears here."));
+    figures.surplus = stats.medianSurplusBps === null ? undefined : signedBps(Number(stats.medianSurplusBps));
+    figures.fill = stats.medianFillMs === null ? undefined : stats.medianFillMs < 10_000 ? `${(stats.medianFillMs / 1_000).toFixed(1)} s` : duration(stats.medianFillMs / 1_000);
+    drawStrip();
+  }
+
+  let stops = /** @type {(() => void)[]} */ ([]);
+  function again() {
+    for (const stop of stops) stop();
+    stops = [poll(history, HISTORY_MS), poll(sizes, DEPTH_MS), poll(latest, FILLS_MS)];
+  }
+  drawSpans();
+  drawStrip();
+  again();
+  let followed = pair();
+  return {
+    strip,
+    element: h("div", { class: "stack" },
+      h("section", { class: "card", "aria-label": "Price over time" }, h("div", { class: "heading" }, heading, spans), lack, chart.element),
+      h("div", { class: "two" }, h("section", { class: "card", "aria-label": "What a size costs" }, h("h2", {}, "What a size costs"), depth, depthNote),
+        h("section", { class: "card", "aria-label": "Latest fills" }, h("h2", {}, "Latest fills"), fills))),
+    follow() {
+      const now = pair();
+      if (now[0] === followed[0] && now[1] === followed[1]) return;
+      followed = now;
+      for (const name of Object.keys(figures)) delete figures[name];
+      drawStrip();
+      again();
+    },
+    /** @param {number[]} given prices of own limit orders of the pair */
+    own(given) {
+      levels = given;
+      chart.show([{ name: "", points }], levels);
+    },
+    close() { for (const stop of stops) stop(); },
+  };
+}
+
+/** The power of ten of a token that is nearest to SIZE_USD, raw units; at least one. @param {string} worth of one token, US dollars @param {number} decimals */
+function leastSize(worth, decimals) {
+  const power = Number(worth) > 0 ? Math.round(Math.log10(SIZE_USD / Number(worth))) : 0;
+  return 10n ** BigInt(Math.max(0, decimals + power));
+}
+
+/** Fills of the venue, the newest first. @param {any[]} trades */
+const tradesTable = (trades) => table("Latest fills", [{ name: "Time" }, { name: "Trade" }, { name: "Price", isNumber: true }, { name: "Surplus", isNumber: true }],
+  trades.map((one) => {
+    const [src, dest] = [token(one.srcToken), token(one.destToken)];
+    const url = explorerUrl(one.chainId, "tx", one.transactionHash);
+    const words = `${amount(one.srcAmount, one.srcToken, 6)} → ${amount(one.destAmount, one.destToken, 6)}`;
+    return [when(one.at), url ? h("a", { href: url, target: "_blank", rel: "noreferrer" }, words) : words, price(BigInt(one.srcAmount), src.decimals, BigInt(one.destAmount), dest.decimals),
+      one.surplusBps === null ? h("span", { class: "quiet" }, "–") : h("span", { class: Number(one.surplusBps) < 0 ? "bad" : "good" }, signedBps(Number(one.surplusBps)))];
+  }));
