@@ -25,12 +25,16 @@ export class ApiError extends Error {
 }
 
 /**
- * The JSON of an answer. It has to come within ANSWER_MS, since a connection may be lost without a word.
- * @param {string} path
- * @param {{body?: unknown, headers?: Record<string, string>, signal?: AbortSignal, accept?: number[]}} [options] `accept`: further statuses
- * @returns {Promise<any>}
+ * The JSON of an answer. It has to come within ANSWER_MS, since a connection may be lost without a word. Its type is that
+ * of the path in the API's description (`ApiAnswer`, which tests make of /openapi.json).
+ * @template {string} P
+ * @template {{body?: unknown, headers?: Record<string, string>, signal?: AbortSignal, accept?: number[]}} O
+ * @param {P} path
+ * @param {O} [options] `accept`: further statuses
+ * @returns {Promise<ApiAnswer<P, O>>}
  */
-export async function ask(path, { body, headers = {}, signal, accept = [] } = {}) {
+export async function ask(path, options) {
+  const { body, headers = {}, signal, accept = [] } = options ?? /** @type {any} */ ({});
   const sent = body === undefined ? {} : { method: "POST", body: JSON.stringify(body) };
   /** @type {Record<string, string>} */ const type = body === undefined ? {} : { "content-type": "application/json" };
   const bound = AbortSignal.any([AbortSignal.timeout(ANSWER_MS), ...(signal ? [signal] : [])]);

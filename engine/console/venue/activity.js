@@ -32,16 +32,16 @@ function remember(swap) {
 /** The card of an account's activity; `done` notes what a person has just done. */
 export function activity() {
   let chosen = "open";
-  /** @type {any[] | null} */ let orders = null;
+  /** @type {Api_OrderRecord[] | null} */ let orders = null;
   /** @type {Swap[]} */ let kept = [];
   let fault = "";
-  let heard = (/** @type {any[]} */ _orders) => {};
+  let heard = (/** @type {Api_OrderRecord[]} */ _orders) => {};
   let stop = () => {};
   const empty = h("div", {});
   const list = rowTable({
     caption: "Orders, newest first", key: (record) => record.id, onPick: (record) => { location.hash = `order/${record.id}`; }, empty,
     columns: [
-      { name: "Trade", cell: (/** @type {any} */ record) => tradeInWords(record) },
+      { name: "Trade", cell: (/** @type {Api_OrderRecord} */ record) => tradeInWords(record) },
       { name: "State", cell: (record) => statusBadge(record.status) },
       { name: "Kind", cell: kindInWords, isWide: true },
       { name: "Placed", cell: (record) => when(record.createdAt), isWide: true },
@@ -104,7 +104,7 @@ export function activity() {
 
   return {
     element, open, close: () => stop(),
-    /** @param {(orders: any[]) => void} listener called with all orders of the account at each change */
+    /** @param {(orders: Api_OrderRecord[]) => void} listener called with all orders of the account at each change */
     onOrders(listener) { heard = listener; },
     /** @param {import("./trade_plan.js").Outcome} outcome */
     done({ swap }) {

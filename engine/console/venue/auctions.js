@@ -13,17 +13,17 @@ import { amount, onChange, operatorHeaders, state } from "./state.js";
 const LOOK_MS = 2_000;
 const DOTS_MOST = 100;
 
-/** @param {any} order of a round */
+/** @param {Api_AuctionedOrder} order of a round */
 const trade = ({ side, srcAmount, srcToken, destAmount, destToken }) => (side === "SELL"
   ? `sell ${amount(srcAmount, srcToken)} for ≥ ${amount(destAmount, destToken)}` : `buy ${amount(destAmount, destToken)} for ≤ ${amount(srcAmount, srcToken)}`);
-/** Token in which the bids on an order compete. @param {any} order */
+/** Token in which the bids on an order compete. @param {Api_AuctionedOrder} order */
 const competed = (order) => (order.side === "SELL" ? order.destToken : order.srcToken);
 /** Promises net of gas, the best first. @param {any} order @returns {bigint[]} */
-const nets = ({ bids, side }) => bids.flatMap((/** @type {any} */ { netAmount }) => (netAmount === null ? [] : [BigInt(netAmount)]))
+const nets = ({ bids, side }) => bids.flatMap((/** @type {Api_AuctionBid} */ { netAmount }) => (netAmount === null ? [] : [BigInt(netAmount)]))
   .sort((/** @type {bigint} */ one, /** @type {bigint} */ other) => Number(side === "SELL" ? other - one : one - other));
-/** Surplus of the winner over the limit, in basis points; null without a winner. @param {any} order */
+/** Surplus of the winner over the limit, in basis points; null without a winner. @param {Api_AuctionedOrder} order */
 function surplusBps(order) {
-  const won = order.bids.find((/** @type {any} */ bid) => bid.agent === order.winner);
+  const won = order.bids.find((bid) => bid.agent === order.winner);
   const limit = BigInt(order.side === "SELL" ? order.destAmount : order.srcAmount);
   return !won?.surplusAmount || limit === 0n ? null : Number((BigInt(won.surplusAmount) * 100_000n) / limit) / 10;
 }
@@ -68,7 +68,7 @@ export function auctionsPage(main, rest) {
       const own = state.maker?.isAgent && !state.key ? state.maker.call(path) : ask(path, { signal, headers: operatorHeaders() });
       const [scores, found, stats] = await Promise.all([ask(`/v2/delta/agents/scores/${chain}`, { signal }), own, ask(`/stats?chainId=${chain}`, { signal }).catch(() => null)]);
       if (signal.aborted) return;
-      const items = found.flatMap((/** @type {any} */ round) => round.orders.map((/** @type {any} */ order, /** @type {number} */ at) => ({ round, order, at })));
+      const items = found.flatMap((/** @type {Api_Auction} */ round) => round.orders.map((order, at) => ({ round, order, at })));
       hidden.hidden = Boolean(state.key);
       show(empty, notice("No rounds yet", "A round appears here as soon as it is closed."));
       rounds.setItems(items);
@@ -80,7 +80,7 @@ export function auctionsPage(main, rest) {
     }
   }
 
-  /** @param {any[]} scores @param {any} stats */
+  /** @param {Api_AgentScore[]} scores @param {any} stats */
   function drawAgents(scores, stats) {
     if (!scores.length) return show(agents, notice("No agents", "The venue’s settings name the agents, at [venue.agents]."));
     return show(agents, table("Agents", [{ name: "Agent" }, { name: "State" }, { name: "Won, 24 h" }, { name: "Delivered", isNumber: true }, { name: "Answers", isNumber: true }, { name: "Strikes", isNumber: true }, { name: "Faults" }],
@@ -91,11 +91,11 @@ export function auctionsPage(main, rest) {
       })));
   }
 
-  /** @param {{round: any, order: any}[]} items */
+  /** @param {{round: Api_Auction, order: Api_AuctionedOrder}[]} items */
   function drawChart(items) {
     const dots = items.slice(0, DOTS_MOST).reverse().flatMap(({ round, order }) => {
       const bps = surplusBps(order);
-      return bps === null ? [] : [{ value: bps, series: order.winner, title: `${clock(round.closedAt)} ${order.winner} ${signedBps(bps)}: ${trade(order)}` }];
+      return bps === null ? [] : [{ value: bps, series: order.winner ?? "", title: `${clock(round.closedAt)} ${order.winner} ${signedBps(bps)}: ${trade(order)}` }];
     });
     const bids = items.reduce((sum, { order }) => sum + order.bids.length, 0);
     sums.textContent = items.length ? `${items.length} orders, ${(bids / items.length).toFixed(1)} bids each, ${dots.length} won` : "Bids are sealed until their round is closed";
@@ -103,14 +103,14 @@ export function auctionsPage(main, rest) {
     else show(chart, notice("No round has a winner yet", "A dot stands for each won order: how far the best bid is above the order’s limit."));
   }
 
-  /** @param {{round: any, order: any}} one */
+  /** @param {{round: Api_Auction, order: Api_AuctionedOrder}} one */
   function pick({ round, order }) {
     if (round.auctionId) return open(String(round.auctionId));
     detail.hidden = false;
     return draw(round, [order]);
   }
 
-  /** @param {any} round @param {any[]} orders */
+  /** @param {Api_Auction} round @param {Api_AuctionedOrder[]} orders */
   function draw(round, orders) {
     show(detail, h("div", { class: "heading" }, h("h2", { id: "round-title", tabindex: "-1" }, round.auctionId ? `Round ${round.auctionId}` : "Round"),
       h("p", { class: "quiet small" }, `opened ${clock(round.openedAt)}, closed ${clock(round.closedAt)}, ${Date.parse(round.closedAt) - Date.parse(round.openedAt)} ms`)),
@@ -147,7 +147,7 @@ export function auctionsPage(main, rest) {
   return () => { stop(); forget(); stay(); };
 }
 
-/** How far the best promise is ahead of the second. @param {any} order */
+/** How far the best promise is ahead of the second. @param {Api_AuctionedOrder} order */
 function margin(order) {
   const [best, second] = nets(order);
   if (second === undefined) return "–";

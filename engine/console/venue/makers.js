@@ -15,17 +15,17 @@ const LOOK_MS = 2_000;
 /** Age of a time. @param {number | null} ms */
 const age = (ms) => (ms === null ? "never" : when(ms));
 
-/** @param {any} books @param {any} score */
+/** @param {Api_MakerBooks} books @param {Api_MakerScore | undefined} score */
 function standing(books, score) {
   if (books.withheld.length) return badge(`withheld: ${books.withheld.join(", ")}`, "bad");
   if (score?.blockUntil) return badge("rests", "warn");
   return books.standings.live ? badge("live", "good") : badge("no live pair", "warn");
 }
 
-/** @param {any} bound @param {any[]} pairs */
+/** @param {Api_MakerBound} bound @param {Api_ViewedPair[]} pairs */
 function boundInWords({ srcToken, destToken, amount: raw, until }, pairs) {
   const pair = pairs.find(({ base, quote }) => (base === srcToken && quote === destToken) || (base === destToken && quote === srcToken));
-  const most = pair ? amount(raw, pair.base) : `${raw} units of the base token`;
+  const most = pair?.base ? amount(raw, pair.base) : `${raw} units of the base token`;
   return `${most}, ${token(srcToken).symbol} → ${token(destToken).symbol}, until ${clock(until)}`;
 }
 
@@ -39,7 +39,7 @@ export function makersPage(main, rest) {
   const pairs = rowTable({
     caption: "Pairs, as the venue sees them", key: (one) => one.pair, empty, onPick: (one) => { pair = one.pair; pairs.pick(pair); refresh(); },
     columns: [
-      { name: "Pair", cell: (/** @type {any} */ one) => one.pair },
+      { name: "Pair", cell: (/** @type {Api_ViewedPair} */ one) => one.pair },
       { name: "Standing", cell: (one) => badge(one.standing, one.standing === "live" ? "good" : "warn") },
       { name: "Bid", isNumber: true, cell: (one) => (one.bestBid === null ? "–" : whole(one.bestBid)) },
       { name: "Ask", isNumber: true, cell: (one) => (one.bestAsk === null ? "–" : whole(one.bestAsk)) },
@@ -70,13 +70,13 @@ export function makersPage(main, rest) {
       ]);
       if (signal.aborted) return;
       if (!chosen && books.length) {
-        chosen = (books.find((/** @type {any} */ each) => each.maker === state.maker?.name) ?? books[0]).maker;
+        chosen = (books.find((each) => each.maker === state.maker?.name) ?? books[0]).maker;
         refresh();
       }
       complain(chosen && one && !mine ? `The venue has no maker “${chosen}” on this chain.` : "");
       drawShares(stats);
       drawList(books, scores, stats);
-      drawDetail(mine, scores.find((/** @type {any} */ score) => score.maker === chosen));
+      drawDetail(mine, scores.find((/** @type {Api_MakerScore} */ score) => score.maker === chosen));
     } catch (error) {
       if (!signal.aborted) complain(/** @type {Error} */ (error).message);
     }
@@ -94,7 +94,7 @@ export function makersPage(main, rest) {
       : h("p", { class: "quiet" }, "No maker has filled a trade in the last 24 hours."));
   }
 
-  /** @param {any[]} books @param {any[]} scores @param {any} stats */
+  /** @param {Api_MakerBooks[]} books @param {Api_MakerScore[]} scores @param {any} stats */
   function drawList(books, scores, stats) {
     if (!books.length) return show(list, notice("No makers on this chain", "The venue’s settings name its makers, at [venue.makers]."));
     const columns = [{ name: "Maker" }, { name: "Now" }, { name: "Quotes kept" }, { name: "Firm quotes", isNumber: true }, { name: "Fills, 24 h", isNumber: true }, { name: "Live pairs", isNumber: true }, { name: "Last heard", isNumber: true }];
@@ -109,7 +109,7 @@ export function makersPage(main, rest) {
     return undefined;
   }
 
-  /** @param {any} mine @param {any} score */
+  /** @param {Api_MakerBooks | undefined} mine @param {Api_MakerScore | undefined} score */
   function drawDetail(mine, score) {
     detail.hidden = !mine;
     if (!mine) return;
@@ -122,8 +122,8 @@ export function makersPage(main, rest) {
     }
     show(facts, h("dl", { class: "rows" }, row("Standing", standing(mine, score)), row("Last heard", age(mine.updated)),
       score?.blockUntil ? row("Rests until", `${clock(score.blockUntil)}: ${score.blockReason}`, "warn") : null,
-      ...(score?.bounds ?? []).map((/** @type {any} */ bound) => row("Asked for at most", boundInWords(bound, mine.pairs ?? []))),
-      Object.keys(score?.reasons ?? {}).length ? row("Quotes by fault", Object.entries(score.reasons).map(([reason, count]) => `${reason} ${count}`).join(", ")) : null));
+      ...(score?.bounds ?? []).map((bound) => row("Asked for at most", boundInWords(bound, mine.pairs ?? []))),
+      score && Object.keys(score.reasons).length ? row("Quotes by fault", Object.entries(score.reasons).map(([reason, count]) => `${reason} ${count}`).join(", ")) : null));
     if (mine.pairs) {
       if (!pair && mine.pairs.length) {
         pair = mine.pairs[0].pair;
@@ -131,19 +131,19 @@ export function makersPage(main, rest) {
       }
       pairs.setItems(mine.pairs);
       pairs.pick(pair);
-      ladder.show(mine.pairs.find((/** @type {any} */ one) => one.pair === pair));
+      ladder.show(mine.pairs.find((one) => one.pair === pair));
     }
     drawFaults(score);
   }
 
-  /** @param {any} score */
+  /** @param {Api_MakerScore | undefined} score */
   function drawFaults(score) {
     const found = score?.lastFaults, refused = Object.entries(score?.refused ?? {});
     if (found === null || found === undefined) return show(faults, h("p", { class: "quiet small" }, "The last faults are shown to the maker and to the operator."));
     const refusals = refused.length ? table("Refused pairs", [{ name: "Pair" }, { name: "Reason", isText: true }], refused) : null;
     if (!found.length) return show(faults, refusals, h("p", { class: "quiet small" }, "No firm quote of this maker had a fault."));
     return show(faults, refusals, table("Last faults", [{ name: "Kind" }, { name: "When" }, { name: "Trade" }, { name: "Reason", isText: true }],
-      found.map((/** @type {any} */ one) => [badge(one.kind, "bad"), clock(one.at), `${token(one.srcToken).symbol} → ${token(one.destToken).symbol}`, one.detail])));
+      found.map((one) => [badge(one.kind, "bad"), clock(one.at), `${token(one.srcToken).symbol} → ${token(one.destToken).symbol}`, one.detail])));
   }
 
   let seen = [state.key, state.maker];

@@ -11,8 +11,6 @@ const HISTORY_MS = 15_000;
 const DEPTH_MS = 15_000;
 const FILLS_MS = 5_000;
 const FILLS_SHOWN = 8;
-const SIZE_USD = 2_500; // worth of the least size, about
-const SIZES = [1n, 5n, 20n, 50n, 100n]; // times the least size
 
 /** @typedef {import("./state.js").Token} Token */
 
@@ -61,28 +59,15 @@ export function marketView(pair) {
     drawStrip();
   }
 
-  /** The price of each size on both sides, until one is more than the books hold. @param {AbortSignal} signal */
+  /** The price of each size on both sides. @param {AbortSignal} signal */
   async function sizes(signal) {
     const [base, quote] = pair();
-    const routed = (/** @type {"SELL" | "BUY"} */ side, /** @type {bigint} */ raw) => {
-      const [src, dest] = side === "SELL" ? [base, quote] : [quote, base];
-      const asked = new URLSearchParams({ network: String(state.chain?.chainId), srcToken: src.address, destToken: dest.address, srcDecimals: String(src.decimals), destDecimals: String(dest.decimals), amount: String(raw), side, version: "6.2" });
-      return ask(`/prices?${asked}`, { signal }).then(({ priceRoute }) => priceRoute).catch(() => null);
-    };
-    const unit = leastSize((await routed("SELL", 10n ** BigInt(base.decimals)))?.srcUSD ?? "", base.decimals);
-    const priced = async (/** @type {"SELL" | "BUY"} */ side) => {
-      /** @type {[number, number][]} */ const found = [];
-      for (const times of SIZES) {
-        const raw = unit * times;
-        const route = await routed(side, raw);
-        if (!route || signal.aborted) break;
-        const other = BigInt(side === "SELL" ? route.destAmount : route.srcAmount);
-        found.push([Number(price(raw, base.decimals, other, quote.decimals).replaceAll(",", "")), Number(raw) / 10 ** base.decimals]);
-      }
-      return found;
-    };
-    const [bids, asks] = await Promise.all([priced("SELL"), priced("BUY")]);
-    if (signal.aborted || pair()[0] !== base || pair()[1] !== quote) return;
+    const asked = new URLSearchParams({ chainId: String(state.chain?.chainId), base: base.address, quote: quote.address });
+    const told = await ask(`/prices/depth?${asked}`, { signal }).catch(() => null);
+    if (signal.aborted || !told || pair()[0] !== base || pair()[1] !== quote) return;
+    const priced = (/** @type {[string, string][]} */ levels) => levels.map(([size, amount]) => /** @type {[number, number]} */ (
+      [Number(price(BigInt(size), base.decimals, BigInt(amount), quote.decimals).replaceAll(",", "")), Number(size) / 10 ** base.decimals]));
+    const [bids, asks] = [priced(told.bids), priced(told.asks)];
     const shown = (/** @type {number} */ size) => `${size.toLocaleString("en")} ${base.symbol}`;
     if (!bids.length && !asks.length) {
       show(depth, notice("No size can be traded", "No live book leads from one token to the other."));
@@ -93,7 +78,7 @@ export function marketView(pair) {
       depthNote.textContent = `Priced up to ${shown((bids[bids.length - 1] ?? asks[asks.length - 1])[1])}, before gas. Green: selling, red: buying.`;
     }
     const middle = bids.length && asks.length ? (bids[0][0] + asks[0][0]) / 2 : 0;
-    figures.size = shown(Number(unit) / 10 ** base.decimals);
+    figures.size = shown(Number(told.unit) / 10 ** base.decimals);
     figures.spread = middle ? `${(((asks[0][0] - bids[0][0]) / middle) * 10_000).toFixed(1)} bps` : undefined;
     drawStrip();
   }
@@ -139,12 +124,6 @@ export function marketView(pair) {
     },
     close() { for (const stop of stops) stop(); },
   };
-}
-
-/** The power of ten of a token that is nearest to SIZE_USD, raw units; at least one. @param {string} worth of one token, US dollars @param {number} decimals */
-function leastSize(worth, decimals) {
-  const power = Number(worth) > 0 ? Math.round(Math.log10(SIZE_USD / Number(worth))) : 0;
-  return 10n ** BigInt(Math.max(0, decimals + power));
 }
 
 /** Fills of the venue, the newest first. @param {any[]} trades */

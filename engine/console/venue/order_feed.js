@@ -11,11 +11,11 @@ const AGAIN_MS = 2_500;
  * Follow orders until the returned function is called.
  * @param {URLSearchParams} wanted `chainId`, and `userAddress` unless the orders of all are wanted
  * @param {Record<string, string>} headers
- * @param {{onOrders: (orders: any[]) => void, onFault: (reason: string) => void}} listeners `onOrders` gets all orders, the newest first; `onFault` is called before the first read ends
+ * @param {{onOrders: (orders: Api_OrderRecord[]) => void, onFault: (reason: string) => void}} listeners `onOrders` gets all orders, the newest first; `onFault` is called before the first read ends
  */
 export function followOrders(wanted, headers, { onOrders, onFault }) {
   const left = new AbortController();
-  /** @type {Map<string, any>} */ let orders = new Map();
+  /** @type {Map<string, Api_OrderRecord>} */ let orders = new Map();
   /** @type {Set<string>} */ const changed = new Set();
   let [isRead, isCurrent, isReading, isRefreshing] = [false, false, false, false];
   let [reads, gathering, again] = [0, 0, 0];
@@ -28,7 +28,7 @@ export function followOrders(wanted, headers, { onOrders, onFault }) {
     clearTimeout(again);
     isReading = true;
     const mine = (reads += 1);
-    /** @type {Map<string, any>} */ const found = new Map();
+    /** @type {Map<string, Api_OrderRecord>} */ const found = new Map();
     try {
       for (let page = 1, more = true; more && page <= MOST / PAGE; page += 1) {
         const answer = await ask(`/v2/delta/orders?${wanted}&limit=${PAGE}&page=${page}`, { headers, signal: left.signal });

@@ -17,7 +17,7 @@ const SETTLED_LOOKS = 12; // looks at an ended order whose settlement's row is s
 /** Selector of a bridge -> its protocol. @type {Record<string, string>} */
 const BRIDGES = { "0x36d75ffa": "Across", "0xacb641e5": "CCTP" };
 
-/** What only some kinds of orders have: bridge, vault, handler, refunds. @param {any} record @param {Record<string, string>} vaults names by address */
+/** What only some kinds of orders have: bridge, vault, handler, refunds. @param {Api_OrderRecord} record @param {Record<string, string>} vaults names by address */
 function partRows(record, vaults) {
   const { input, order, refunds } = record;
   const isThere = order.bridge && order.bridge.destinationChainId !== 0;
@@ -30,15 +30,15 @@ function partRows(record, vaults) {
     order.shares ? row("Shares, at most", amount(order.shares, order.strategy, 12, input.chainId)) : null,
     order.handler ? row("Handler", [code(order.handler), " trades it, and no agent bids"]) : null,
     order.handler ? row("Data for the handler", `${(order.data.length - 2) / 2} bytes`) : null,
-    refunds.map((/** @type {any} */ refund) => row("Paid back", [amount(refund.amount, refund.token, 12, refund.chainId), ` on ${chainName(refund.chainId)} by `, codeOf(refund.tx, "refund", explorerUrl(refund.chainId, "tx", refund.tx))], "warn")),
+    refunds.map((refund) => row("Paid back", [amount(refund.amount, refund.token, 12, refund.chainId), ` on ${chainName(refund.chainId)} by `, codeOf(refund.tx, "refund", explorerUrl(refund.chainId, "tx", refund.tx))], "warn")),
   ].flat();
 }
 
-/** The filled amounts against the quoted ones, for a whole order that is filled. @param {any} record */
+/** The filled amounts against the quoted ones, for a whole order that is filled. @param {Api_OrderRecord} record */
 function againstQuote({ side, status, input, output }) {
   const isSale = side === "SELL";
   const end = isSale ? output : input;
-  if (status !== "COMPLETED" || !end.executedAmount || !end.expectedAmount || isAcross({ input, output })) return null;
+  if (status !== "COMPLETED" || !end.executedAmount || !end.expectedAmount || input.chainId !== output.chainId) return null;
   const [done, quoted] = [BigInt(end.executedAmount), BigInt(end.expectedAmount)];
   if (quoted === 0n) return null;
   const better = isSale ? done - quoted : quoted - done;
@@ -61,7 +61,7 @@ export function orderPage(main, id) {
   const left = new AbortController();
   let isShown = false;
   let told = "";
-  /** @type {any} */ let record = null;
+  /** @type {Api_OrderRecord} */ let record;
   /** @type {Record<string, string>} */ let vaults = {};
   let [planned, looking, looksAfter, began] = [0, 0, 0, 0];
   /** @type {{spentAmount: string, receivedAmount: string}} */ let before = { spentAmount: "0", receivedAmount: "0" };
@@ -80,7 +80,7 @@ export function orderPage(main, id) {
         return;
       }
       // An order may be filled before the row of its settlement says so: it is looked at a few times more.
-      const isSettling = explained.lastRounds.some((/** @type {any} */ { order }) => order.settlements.some((/** @type {any} */ one) => one.state === "settling"));
+      const isSettling = explained.lastRounds.some(({ order }) => order.settlements?.some((one) => one.state === "settling"));
       isOver = ENDED.includes(found.status) && (!isSettling || (looksAfter += 1) > SETTLED_LOOKS);
       record = found;
       began = new Date(found.createdAt).getTime();
@@ -121,7 +121,7 @@ export function orderPage(main, id) {
     if (!planned) planned = setTimeout(read, PAUSE_MS);
   }
 
-  /** @param {any} explained */
+  /** @param {Api_Explanation} explained */
   function draw(explained) {
     const { transactions: done, input, output, order } = record;
     const isSale = record.side === "SELL";
@@ -149,12 +149,12 @@ export function orderPage(main, id) {
       isTwap ? row("Slices settled", `${formatUnits(BigInt(done.length), 0)} of ${count}`) : null,
       ENDED.includes(record.status) ? null : row("Good until", record.expiresAt ? moment(record.expiresAt) : "–"),
       row("Owner", codeOf(record.owner, "owner", explorerUrl(input.chainId, "address", record.owner))),
-      isTwap ? null : done.flatMap((/** @type {any} */ each) => [
+      isTwap ? null : done.flatMap((each) => [
         row("Transaction", hash(each.originTx, input.chainId)),
         each.destinationTx && isAcross(record) ? row(`Delivery on ${chainName(output.chainId)}`, hash(each.destinationTx, output.chainId)) : null,
       ]));
     show(slices, isTwap && done.length ? slicesTable(record) : null);
-    show(why, explained.reasons.map((/** @type {any} */ reason) => h("li", {}, sentence(reasonInWords(reason)))));
+    show(why, explained.reasons.map((reason) => h("li", {}, sentence(reasonInWords(reason)))));
     waits.hidden = !explained.reasons.length;
     if (explained.lastRounds.length) showRounds(rounds, explained.lastRounds);
     else show(rounds, h("p", { class: "quiet small" }, "No round with the order is closed yet."));
@@ -169,9 +169,9 @@ export function orderPage(main, id) {
       h("p", { class: "small quiet" }, "Raw: ", raw(`/v2/delta/orders/${id}`, "order"), " · ", raw(`/v2/delta/orders/${id}/explain`, "explanation")));
   }
 
-  /** What the order does now; an order without a settlement under way rests, or waits for its slice. @param {any} explained */
+  /** What the order does now; an order without a settlement under way rests, or waits for its slice. @param {Api_Explanation} explained */
   function stateInWords(explained) {
-    const isSettling = explained.reasons.some((/** @type {any} */ { code }) => code === "settling");
+    const isSettling = explained.reasons.some(({ code }) => code === "settling");
     const rests = isSettling ? null : activityInWords({ ...record, spentAmount: record.input.executedAmount ?? "0" });
     return rests ?? STATES[record.status]?.[1] ?? "";
   }
@@ -203,9 +203,9 @@ async function vaultNames(chainId) {
   return Object.fromEntries(Object.values(found).flatMap(({ strategies }) => strategies.map((/** @type {any} */ { vault, name }) => [vault.toLowerCase(), name])));
 }
 
-/** A TWAP slice by slice. @param {any} record */
+/** A TWAP slice by slice. @param {Api_OrderRecord} record */
 function slicesTable({ transactions, input, output, order }) {
-  const shown = (/** @type {any} */ end, /** @type {string | null} */ raw) => (raw === null ? "–" : ofEnd(end, raw));
+  const shown = (/** @type {{token: string, chainId: number}} */ end, /** @type {string | null} */ raw) => (raw === null ? "–" : ofEnd(end, raw));
   return table("Settled slices", [{ name: "Slice" }, { name: "Paid", isNumber: true }, { name: "Received", isNumber: true }, { name: "Transaction" }],
-    transactions.map((/** @type {any} */ { spentAmount, receivedAmount, originTx }, /** @type {number} */ at) => [`${at + 1} of ${order.numSlices}`, shown(input, spentAmount), shown(output, receivedAmount), codeOf(originTx, "transaction", explorerUrl(input.chainId, "tx", originTx))]));
+    transactions.map(({ spentAmount, receivedAmount, originTx }, at) => [`${at + 1} of ${order.numSlices}`, shown(input, spentAmount), shown(output, receivedAmount), codeOf(originTx, "transaction", explorerUrl(input.chainId, "tx", originTx))]));
 }

@@ -23,22 +23,22 @@ export const ENDED = ["COMPLETED", "FAILED", "EXPIRED", "CANCELLED", "REFUNDED"]
 /** @param {string} status */
 export const statusBadge = (status) => badge(status.toLowerCase().replaceAll("_", " "), STATES[status]?.[0] ?? "quiet");
 
-/** An end of an order, in whole tokens. @param {any} end of a record @param {bigint | string} raw @param {number} [digits] */
+/** An end of an order, in whole tokens. @param {{token: string, chainId: number}} end of a record @param {bigint | string} raw @param {number} [digits] */
 export const ofEnd = (end, raw, digits) => amount(raw, end.token, digits, end.chainId);
-/** @param {any} record */
+/** @param {Api_OrderRecord} record */
 export const isAcross = ({ input, output }) => input.chainId !== output.chainId;
 
-/** What an order trades, in whole tokens: what it traded once it is filled. @param {any} record */
+/** What an order trades, in whole tokens: what it traded once it is filled. @param {Api_OrderRecord} record */
 export function tradeInWords({ status, input, output }) {
   const isFilled = status === "COMPLETED" && input.executedAmount && output.executedAmount;
-  const gave = isFilled ? input.executedAmount : (input.amount ?? input.maxAmount ?? "0");
-  const got = isFilled ? output.executedAmount : (output.amount ?? output.expectedAmount ?? output.minAmount ?? "0");
-  return `${ofEnd(input, gave)} → ${ofEnd(output, got)}${isAcross({ input, output }) ? ` on ${chainName(output.chainId)}` : ""}`;
+  const gave = (isFilled ? input.executedAmount : input.amount ?? input.maxAmount) ?? "0";
+  const got = (isFilled ? output.executedAmount : output.amount ?? output.expectedAmount ?? output.minAmount) ?? "0";
+  return `${ofEnd(input, gave)} → ${ofEnd(output, got)}${input.chainId !== output.chainId ? ` on ${chainName(output.chainId)}` : ""}`;
 }
 
 /** Kind of signed order -> its name for people. @type {Record<string, string>} */
 const KINDS = { TWAPOrder: "TWAP sale", TWAPBuyOrder: "TWAP purchase", ExternalOrder: "handler order", ProductiveOrder: "vault order" };
-/** @param {any} record */
+/** @param {Api_OrderRecord} record */
 export const kindInWords = ({ type, onChainOrderType: kind }) => KINDS[kind] ?? (type === "LIMIT" ? "limit order" : "gasless order");
 
 /** What an active order does, if it is not a settlement. @param {any} event */
@@ -65,7 +65,7 @@ export function reasonInWords({ text, amounts = [] }) {
   return done + rest;
 }
 
-/** What an event adds to an order's fills. @param {any} record @param {bigint} gave @param {bigint} got */
+/** What an event adds to an order's fills. @param {Api_OrderRecord} record @param {bigint} gave @param {bigint} got */
 export function fillInWords(record, gave, got) {
   const { input, output } = record;
   const across = isAcross(record);

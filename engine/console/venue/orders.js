@@ -8,12 +8,12 @@ import { operatorHeaders, state } from "./state.js";
 
 /** @param {{onPick: (id: string) => void}} options */
 export function orderList({ onPick }) {
-  /** @type {any[]} */ let all = [];
+  /** @type {Api_OrderRecord[]} */ let all = [];
   const empty = h("div", {});
   const list = rowTable({
     caption: "Orders, newest first", key: (record) => record.id, onPick: (record) => onPick(record.id), empty,
     columns: [
-      { name: "Order", cell: (/** @type {any} */ record) => cut(record.id) },
+      { name: "Order", cell: (/** @type {Api_OrderRecord} */ record) => cut(record.id) },
       { name: "State", cell: (record) => statusBadge(record.status) },
       { name: "Trade", cell: tradeInWords },
       { name: "Kind", cell: kindInWords, isWide: true },

@@ -23,13 +23,13 @@ const STATES = {
 };
 /** @param {string} name */
 const stateBadge = (name) => badge(name === "PENDING" ? "open" : name.toLowerCase(), STATES[name]?.[0] ?? "quiet");
-/** @param {any} order */
+/** @param {Api_StoredOrder} order */
 const left = (order) => (BigInt(order.makerAmount) === 0n ? "–" : `${formatUnits((BigInt(order.fillableBalance) * 1_000n) / BigInt(order.makerAmount), 1)} %`);
-/** @param {any} order */
+/** @param {Api_StoredOrder} order */
 const sold = (order) => amountOf(order.makerAmount, token(order.makerAsset));
-/** @param {any} order */
+/** @param {Api_StoredOrder} order */
 const wanted = (order) => amountOf(order.takerAmount, token(order.takerAsset));
-/** @param {any} order */
+/** @param {Api_StoredOrder} order */
 const rate = (order) => price(BigInt(order.makerAmount), token(order.makerAsset).decimals, BigInt(order.takerAmount), token(order.takerAsset).decimals);
 
 /** @param {HTMLElement} main @param {string} rest an order's hash, or empty */
@@ -39,7 +39,7 @@ export function otcPage(main, rest) {
     return () => {};
   }
   let shown = "open";
-  /** @type {Record<string, any[] | null>} */ let lists = { open: null, tome: null, mine: null };
+  /** @type {Record<string, Api_StoredOrder[] | null>} */ let lists = { open: null, tome: null, mine: null };
   const tabs = h("div", { class: "segments small", role: "group", "aria-label": "OTC orders" });
   const empty = h("div", {});
   const fault = h("p", { class: "fault", role: "alert" });
@@ -48,7 +48,7 @@ export function otcPage(main, rest) {
   const list = rowTable({
     caption: "OTC orders, newest first", key: (one) => one.orderHash, onPick: (one) => { location.hash = `otc/${one.orderHash}`; }, empty,
     columns: [
-      { name: "Sells", cell: (/** @type {any} */ one) => sold(one) },
+      { name: "Sells", cell: (/** @type {Api_StoredOrder} */ one) => sold(one) },
       { name: "Wants", cell: (one) => wanted(one) },
       { name: "Price", isNumber: true, isWide: true, cell: (one) => rate(one) },
       { name: "Against mid", isNumber: true, isWide: true, cell: (one) => { const off = market.against(one); return off === null ? "–" : signedBps(off); } },
@@ -79,8 +79,8 @@ export function otcPage(main, rest) {
     try {
       const [open, tome, mine] = await Promise.all([read(`taker/${ANYONE}`), me ? read(`taker/${me}`) : null, me ? read(`maker/${me}`) : null]);
       if (signal.aborted) return;
-      const isOpen = (/** @type {any} */ one) => OPEN.includes(one.state);
-      lists = { open: open.filter((/** @type {any} */ one) => one.state === "PENDING"), tome: tome?.filter(isOpen) ?? null, mine };
+      const isOpen = (/** @type {Api_StoredOrder} */ one) => OPEN.includes(one.state);
+      lists = { open: open.filter((/** @type {Api_StoredOrder} */ one) => one.state === "PENDING"), tome: tome?.filter(isOpen) ?? null, mine };
       fault.textContent = "";
       draw();
     } catch (error) {
@@ -132,7 +132,7 @@ function marketRates() {
     if (point) worth.set(key(address), Number(point[4]));
   }
   return {
-    /** How far an order's price is from mid prices for its taker, in basis points; null if unknown. @param {any} order */
+    /** How far an order's price is from mid prices for its taker, in basis points; null if unknown. @param {{makerAsset: string, takerAsset: string, makerAmount: string, takerAmount: string}} order */
     against(order) {
       for (const address of [order.makerAsset, order.takerAsset]) read(address);
       const [one, other] = [worth.get(key(order.makerAsset)), worth.get(key(order.takerAsset))];
@@ -219,7 +219,7 @@ function orderDetail(place, hash, market, changed) {
     }
   }
 
-  /** @param {any} order */
+  /** @param {Api_StoredOrder} order */
   function draw(order) {
     const [sells, wants] = [token(order.makerAsset), token(order.takerAsset)];
     const me = state.wallet?.address ?? "";
@@ -238,7 +238,7 @@ function orderDetail(place, hash, market, changed) {
       !isMine && order.state === "PENDING" && isForMe && fillable > 0n ? fillForm(order, sells, wants, fillable) : null);
   }
 
-  /** @param {any} order @param {import("./state.js").Token} sells @param {import("./state.js").Token} wants @param {bigint} fillable */
+  /** @param {Api_StoredOrder} order @param {import("./state.js").Token} sells @param {import("./state.js").Token} wants @param {bigint} fillable */
   function fillForm(order, sells, wants, fillable) {
     const fault = h("p", { class: "fault", role: "alert" });
     const most = paidFor(order, fillable);

@@ -26,10 +26,10 @@ function member(text) {
 /** The RFQ contract of the present chain. @returns {string} */
 export const rfqContract = () => state.contracts.augustusRFQ;
 
-/** The amount that a fill of `takerAmount` gives, rounded down as the contract rounds. @param {any} order @param {bigint} takerAmount */
+/** The amount that a fill of `takerAmount` gives, rounded down as the contract rounds. @param {{makerAmount: string, takerAmount: string}} order @param {bigint} takerAmount */
 export const givenFor = (order, takerAmount) => (takerAmount * BigInt(order.makerAmount)) / BigInt(order.takerAmount);
 
-/** The least amount to pay for `makerAmount`. @param {any} order @param {bigint} makerAmount */
+/** The least amount to pay for `makerAmount`. @param {{makerAmount: string, takerAmount: string}} order @param {bigint} makerAmount */
 export const paidFor = (order, makerAmount) => (makerAmount * BigInt(order.takerAmount) + BigInt(order.makerAmount) - 1n) / BigInt(order.makerAmount);
 
 /** Post an order. @param {OtcWish} wish @returns {import("./trade_plan.js").Plan} */
@@ -42,7 +42,7 @@ export function postPlan({ sell, buy, sellAmount, buyAmount, taker, lifeS }) {
     maker, taker, makerAmount: String(sellAmount), takerAmount: String(buyAmount),
   };
   let signature = "";
-  /** @type {any} */ let posted = null;
+  /** @type {Api_PostedOrder} */ let posted;
   const sign = {
     name: "Sign the order",
     run: async () => {
@@ -55,7 +55,8 @@ export function postPlan({ sell, buy, sellAmount, buyAmount, taker, lifeS }) {
     name: "Send it to the venue",
     run: async () => {
       posted = await ask(`/ft/p2p/${wallet().chainId}`, { body: { ...order, signature } });
-      for (const [name, value] of Object.entries(order)) if (String(posted[name]).toLowerCase() !== String(value).toLowerCase()) throw new UnsafeTerms(name, value, posted[name]);
+      const kept = /** @type {Record<string, unknown>} */ (/** @type {unknown} */ (posted));
+      for (const [name, value] of Object.entries(order)) if (String(kept[name]).toLowerCase() !== String(value).toLowerCase()) throw new UnsafeTerms(name, value, kept[name]);
       return `kept, ${String(posted.state).toLowerCase()}`;
     },
   };
@@ -70,7 +71,7 @@ export function postPlan({ sell, buy, sellAmount, buyAmount, taker, lifeS }) {
   };
 }
 
-/** Fill an order, whole or in part. @param {any} order of the venue @param {import("./state.js").Token} gives @param {import("./state.js").Token} gets @param {bigint} takerAmount @returns {import("./trade_plan.js").Plan} */
+/** Fill an order, whole or in part. @param {Api_StoredOrder} order of the venue @param {import("./state.js").Token} gives @param {import("./state.js").Token} gets @param {bigint} takerAmount @returns {import("./trade_plan.js").Plan} */
 export function fillPlan(order, gives, gets, takerAmount) {
   const rfq = rfqContract();
   const got = givenFor(order, takerAmount);
@@ -101,7 +102,7 @@ export function fillPlan(order, gives, gets, takerAmount) {
   };
 }
 
-/** Cancel an order on chain. @param {any} order of the venue @returns {import("./trade_plan.js").Plan} */
+/** Cancel an order on chain. @param {Api_StoredOrder} order of the venue @returns {import("./trade_plan.js").Plan} */
 export function cancelPlan(order) {
   const rfq = rfqContract();
   let hash = "";

@@ -14,8 +14,8 @@ import { follow } from "/console/shared/http.js";
 
 /**
  * @typedef {object} Quotes the last answer of each stream; both absent until it comes
- * @property {any} [market] a price route
- * @property {any} [delta]
+ * @property {Api_PriceRoute} [market] a price route
+ * @property {Api_DeltaBlock} [delta]
  * @property {string} [marketFault]
  * @property {string} [deltaFault]
  * @property {boolean} isLive
@@ -65,25 +65,25 @@ export function priceQuery(asked) {
   return found;
 }
 
-/** Amounts of a Delta quote: before the auction, after gas and fee. @param {any} delta */
+/** Amounts of a Delta quote: before the auction, after gas and fee. @param {Api_DeltaBlock} delta */
 export const deltaAmounts = (delta) => ({
   src: BigInt(delta.route.origin.input.amount), dest: BigInt(delta.route.destination.output.amount),
   gas: delta.route.fees.gas, feeBps: Math.round(Number(delta.partner.feePercent) * 100),
 });
-/** Worths of a Delta quote's two amounts in US dollars, decimal text. @param {any} delta */
+/** Worths of a Delta quote's two amounts in US dollars, decimal text. @param {Api_DeltaBlock} delta */
 export const deltaWorths = (delta) => ({ src: delta.route.origin.input.amountUSD, dest: delta.route.destination.output.amountUSD });
 
-/** Name of a route's bridge, by which a person chooses among routes. @param {any} route */
-export const bridgeOf = (route) => `${route.bridge.protocol} ${route.origin.output.token.address}`.toLowerCase();
+/** Name of a route's bridge, by which a person chooses among routes. @param {Api_Route} route */
+export const bridgeOf = (route) => `${route.bridge?.protocol} ${route.origin.output.token.address}`.toLowerCase();
 
-/** A Delta quote whose route takes the chosen bridge; the quote itself where it has none of this name. @param {any} delta @param {string} bridge */
+/** A Delta quote whose route takes the chosen bridge; the quote itself where it has none of this name. @param {Api_DeltaBlock} delta @param {string} bridge */
 export function onBridge(delta, bridge) {
   const all = [delta.route, ...(delta.alternatives ?? [])];
   const found = bridge ? all.find((route) => route.bridge && bridgeOf(route) === bridge) : null;
   return found && found !== delta.route ? { ...delta, route: found, alternatives: all.filter((route) => route !== found) } : delta;
 }
 
-/** Amounts of a price route. @param {any} market */
+/** Amounts of a price route. @param {Api_PriceRoute} market */
 export const marketAmounts = (market) => ({
   src: BigInt(market.srcAmount), dest: BigInt(market.destAmount), feeBps: Math.round(Number(market.partnerFee) * 100),
 });

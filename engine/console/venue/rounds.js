@@ -18,14 +18,14 @@ const OUTCOMES = {
   banned: ["banned", "bad", "the agent rests after faults"],
 };
 
-/** @param {any} order of a round */
+/** @param {Api_AuctionedOrder} order of a round */
 export function bidsTable(order) {
   if (!order.bids.length) return h("p", { class: "quiet small" }, "No agent bid for the order in this round.");
   const isSale = order.side === "SELL";
   const of = isSale ? order.destToken : order.srcToken;
-  const shown = (/** @type {string | null} */ raw) => (raw === null || raw === undefined ? "–" : amount(raw, of));
+  const shown = (/** @type {string | null | undefined} */ raw) => (raw === null || raw === undefined ? "–" : amount(raw, of));
   const names = [{ name: "Agent" }, { name: "Outcome" }, { name: isSale ? "Gives" : "Takes", isNumber: true }, { name: "Net of gas", isNumber: true }, { name: "Over the limit", isNumber: true }, { name: "Came after", isNumber: true }, { name: "Why", isText: true }];
-  return table("Bids, the best first", names, order.bids.map((/** @type {any} */ bid) => {
+  return table("Bids, the best first", names, order.bids.map((bid) => {
     const isWinner = order.winner === bid.agent && bid.notice === "won";
     const [word, tone, why] = OUTCOMES[bid.notice] ?? [bid.notice, "quiet", ""];
     return [bid.agent, badge(word, tone), shown(bid.promisedAmount), shown(bid.netAmount), shown(bid.surplusAmount), `${bid.arrivalMs} ms`,
@@ -38,15 +38,15 @@ const offBps = (amount, base) => Number(((BigInt(amount) - BigInt(base)) * 100_0
 
 /**
  * The bids as bars: how far each is above the order's limit, how far behind the best, and why it lost.
- * @param {any} order of a round
+ * @param {Api_AuctionedOrder} order of a round
  */
 export function bidBars(order) {
   const of = order.side === "SELL" ? order.destToken : order.srcToken;
-  const known = order.bids.filter((/** @type {any} */ bid) => bid.surplusAmount !== null && bid.surplusAmount !== undefined);
-  const surplus = (/** @type {any} */ bid) => Number(bid.surplusAmount);
+  const known = order.bids.filter((bid) => bid.surplusAmount !== null && bid.surplusAmount !== undefined);
+  const surplus = (/** @type {Api_AuctionBid} */ bid) => Number(bid.surplusAmount);
   const most = Math.max(...known.map(surplus), 1);
-  const best = order.bids.find((/** @type {any} */ bid) => bid.notice === "won") ?? known[0];
-  return h("div", { class: "bidbars" }, order.bids.map((/** @type {any} */ bid) => {
+  const best = order.bids.find((bid) => bid.notice === "won") ?? known[0];
+  return h("div", { class: "bidbars" }, order.bids.map((bid) => {
     const [word, , why] = OUTCOMES[bid.notice] ?? [bid.notice, "quiet", ""];
     const bar = h("span", {});
     bar.style.width = `${Math.max(0, Math.min(100, bid.surplusAmount ? (surplus(bid) / most) * 100 : 0))}%`;
@@ -56,24 +56,24 @@ export function bidBars(order) {
   }));
 }
 
-/** How far a losing bid is behind the best. @param {any} bid @param {any} order @param {string} of */
+/** How far a losing bid is behind the best. @param {Api_AuctionBid} bid @param {Api_AuctionedOrder} order @param {string} of */
 function behind(bid, order, of) {
-  const best = order.bids.find((/** @type {any} */ each) => each.notice === "won");
-  if (bid.notice !== "lost" || !best || bid.surplusAmount === null || best.surplusAmount === null) return null;
+  const best = order.bids.find((each) => each.notice === "won");
+  if (bid.notice !== "lost" || !best || !bid.surplusAmount || !best.surplusAmount) return null;
   const missing = BigInt(best.surplusAmount) - BigInt(bid.surplusAmount);
   return missing > 0n ? `${amount(missing, of)} less than ${best.agent} after gas` : `as good as ${best.agent}, which is ahead by the rules`;
 }
 
-/** @param {any} order */
-export function settlementsTable({ settlements, side, srcToken, destToken }) {
+/** @param {Api_AuctionedOrder} order */
+export function settlementsTable({ settlements = [], side, srcToken, destToken }) {
   if (!settlements.length) return null;
   const of = side === "SELL" ? destToken : srcToken;
   return table("Settlements", [{ name: "Agent" }, { name: "State" }, { name: "Promised", isNumber: true }, { name: "Simulated", isNumber: true }, { name: "Settled", isNumber: true }, { name: "Transaction" }],
-    settlements.map((/** @type {any} */ one) => [one.agent, badge(one.state, one.state === "settled" ? "good" : one.state === "settling" ? "busy" : "bad"),
+    settlements.map((one) => [one.agent, badge(one.state, one.state === "settled" ? "good" : one.state === "settling" ? "busy" : "bad"),
       amount(one.promisedAmount, of), amount(one.simulatedAmount, of), one.settledAmount === null ? "–" : amount(one.settledAmount, of), one.txHash ? codeOf(one.txHash, "transaction", explorerUrl(state.chain?.chainId ?? 0, "tx", one.txHash)) : one.detail]));
 }
 
-/** The last rounds of an order, the latest open. @param {HTMLElement} place @param {any[]} rounds */
+/** The last rounds of an order, the latest open. @param {HTMLElement} place @param {Api_OrderRound[]} rounds */
 export function showRounds(place, rounds) {
   show(place, () => {
     const known = new Map([...place.querySelectorAll("details")].map((each) => [each.dataset.round, each.open]));

@@ -8,17 +8,17 @@ const SIZES = { lane: 34, gap: 10, node: 8, head: 22, letter: 7, base: 15 }; // 
 
 /** @typedef {{exchange: string, percent: number, srcAmount: string, destAmount: string, srcToken: string, destToken: string}} Fill */
 
-/** Fills of a route in order. @param {any} market @returns {{path: number, share: number, hops: Fill[][]}[]} */
+/** Fills of a route in order. @param {Api_PriceRoute} market @returns {{path: number, share: number, hops: Fill[][]}[]} */
 function paths(market) {
-  return market.bestRoute.map((/** @type {any} */ path, /** @type {number} */ at) => ({
+  return market.bestRoute.map((path, at) => ({
     path: at + 1, share: Number(path.percent),
-    hops: path.swaps.map((/** @type {any} */ hop) => hop.swapExchanges.map((/** @type {any} */ fill) => ({
+    hops: path.swaps.map((hop) => hop.swapExchanges.map((fill) => ({
       ...fill, percent: Number(fill.percent), srcToken: hop.srcToken, destToken: hop.destToken,
     }))),
   }));
 }
 
-/** The route in words, for people who do not see the drawing. @param {any} market */
+/** The route in words, for people who do not see the drawing. @param {Api_PriceRoute} market */
 export function routeInWords(market) {
   return paths(market).map(({ share, hops }) => `${share} % ${hops.map((fills) => {
     const by = fills.map((fill) => `${fill.exchange} ${fill.percent} %`).join(" and ");
@@ -26,7 +26,7 @@ export function routeInWords(market) {
   }).join(", then ")}`).join("; ");
 }
 
-/** @param {any} market @param {number} width in pixels */
+/** @param {Api_PriceRoute} market @param {number} width in pixels */
 function drawing(market, width) {
   const scale = parseFloat(getComputedStyle(document.documentElement).fontSize) / SIZES.base;
   const [LANE, GAP, NODE, HEAD, LETTER] = [SIZES.lane, SIZES.gap, SIZES.node, SIZES.head, SIZES.letter].map((size) => size * scale);
@@ -81,13 +81,13 @@ function drawing(market, width) {
 export function routeView() {
   const picture = h("div", { class: "route" });
   const fills = h("div", {});
-  /** @type {any} */
+  /** @type {Api_PriceRoute | null} */
   let shown = null;
   const draw = () => { if (shown && picture.clientWidth) show(picture, drawing(shown, picture.clientWidth)); };
   new ResizeObserver(draw).observe(picture);
   return {
     element: h("div", { class: "part" }, picture, h("details", {}, h("summary", {}, "Fills of each maker"), fills)),
-    /** @param {any} market */
+    /** @param {Api_PriceRoute} market */
     show(market) {
       shown = market;
       draw();
@@ -101,7 +101,7 @@ export function routeView() {
   };
 }
 
-/** Parts of a price route by maker, in percent of its first hop, the largest first. @param {any} market @returns {{name: string, share: number}[]} */
+/** Parts of a price route by maker, in percent of its first hop, the largest first. @param {Api_PriceRoute} market @returns {{name: string, share: number}[]} */
 export function makerShares(market) {
   /** @type {Map<string, number>} */ const found = new Map();
   for (const { share, hops } of paths(market)) {
@@ -112,15 +112,15 @@ export function makerShares(market) {
 
 /**
  * Each maker alone, against the best route: the answer to "why not another maker, why not more".
- * @param {any} market the best route, with `others`: maker -> its amounts and hops
+ * @param {Api_PriceRoute} market the best route, with `others`: maker -> its amounts and hops
  */
 export function othersTable(market) {
   const isSale = market.side === "SELL";
   const best = BigInt(isSale ? market.destAmount : market.srcAmount);
-  /** @type {[string, {srcAmount: string, destAmount: string}][]} */ const others = Object.entries(market.others ?? {});
+  const others = Object.entries(market.others ?? {});
   const got = (/** @type {{srcAmount: string, destAmount: string}} */ one) => BigInt(isSale ? one.destAmount : one.srcAmount);
   const worse = (/** @type {bigint} */ amount) => (isSale ? -bpsOff(amount, best) : bpsOff(amount, best));
-  const line = (/** @type {[string, any]} */ [name, one]) => {
+  const line = (/** @type {[string, Api_OtherRoute]} */ [name, one]) => {
     const off = worse(got(one));
     return [name, isSale ? amount(got(one), market.destToken) : amount(got(one), market.srcToken),
       off === 0n ? h("span", { class: "quiet" }, "the same") : h("span", { class: off > 0n ? "warn" : "good" }, `${percent(off < 0n ? -off : off)} ${off > 0n ? "worse" : "better"}, before gas`)];
@@ -133,5 +133,5 @@ export function othersTable(market) {
     others.length ? table("Each maker alone", [{ name: "Maker" }, { name: isSale ? "You would receive" : "You would pay", isNumber: true }, { name: "Against the route", isNumber: true }], others.map(line)) : null);
 }
 
-/** Costs of a route in words. @param {any} market */
+/** Costs of a route in words. @param {Api_PriceRoute} market */
 export const gasInWords = (market) => `${usd(market.gasCostUSD)} for ${formatUnits(market.gasCost, 0)} gas`;

@@ -38,7 +38,7 @@ export async function load() {
   await choose(chains.find((/** @type {Chain} */ chain) => chain.chainId === before) ?? chains[0], chains);
 }
 
-/** @param {Token[]} listed @returns {Map<string, Token>} */
+/** @param {{symbol: string, address: string, decimals: number}[]} listed @returns {Map<string, Token>} */
 const byAddress = (listed) => new Map(listed.map((token) => [token.address.toLowerCase(), { ...token, isListed: true }]));
 
 /** @param {Chain} chain @param {Chain[]} [chains] */
@@ -50,7 +50,8 @@ export async function choose(chain, chains = state.chains) {
   const out = routes.filter((/** @type {any} */ route) => route.srcChainId === chain.chainId && route.destChainId !== chain.chainId);
   const far = await Promise.all(out.map(async (/** @type {any} */ { destChainId, tokens: brought }) => {
     const there = byAddress((await ask(`/tokens/${destChainId}`)).tokens);
-    return [destChainId, { tokens: there, reached: brought.flatMap((/** @type {string} */ address) => there.get(address.toLowerCase()) ?? []) }];
+    const reached = brought.flatMap((/** @type {string} */ address) => there.get(address.toLowerCase()) ?? []);
+    return /** @type {[number, {tokens: Map<string, Token>, reached: Token[]}]} */ ([destChainId, { tokens: there, reached }]);
   }));
   localStorage.setItem("chain", String(chain.chainId));
   change({ chains, chain, wallet: null, contracts: contracts[chain.chainId] ?? {}, tokens: byAddress(tokens), far: new Map(far) });

@@ -85,8 +85,10 @@ export function tradePage(main, rest) {
     if (!state.wallet) return connect();
     if (!wish || !quotes) return undefined;
     /** @type {import("./trade_plan.js").Plan} */ let plan;
+    const [signed, delta] = [quotes.market, form.delta()];
     try {
-      plan = wish.kind === "SWAP" ? swapPlan(wish, quotes.market) : orderPlan(wish, form.delta());
+      if (wish.kind === "SWAP" ? !signed : !delta) return undefined;
+      plan = wish.kind === "SWAP" ? swapPlan(wish, /** @type {Api_PriceRoute} */ (signed)) : orderPlan(wish, /** @type {Api_DeltaBlock} */ (delta));
     } catch (error) {
       return form.refuse(/** @type {Error} */ (error).message);
     }
@@ -115,7 +117,7 @@ export function tradePage(main, rest) {
   return () => { clearTimeout(typing); stop(); mine.close(); market.close(); forget(); };
 }
 
-/** Limit prices of an account's open orders of a pair, in the pair's direction. @param {any[]} orders @param {import("./state.js").Token[]} pair */
+/** Limit prices of an account's open orders of a pair, in the pair's direction. @param {Api_OrderRecord[]} orders @param {import("./state.js").Token[]} pair */
 function limitsOf(orders, [base, quote]) {
   const is = (/** @type {string} */ one, /** @type {import("./state.js").Token} */ of) => one.toLowerCase() === of.address.toLowerCase();
   return orders.flatMap(({ status, type, input, output }) => {

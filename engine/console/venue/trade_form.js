@@ -201,7 +201,10 @@ export function tradeForm({ onAsk, onReview }) {
   }
 
   const delta = () => (quotes?.delta ? onBridge(quotes.delta, bridge) : null);
-  const quoted = () => (kind === "SWAP" ? quotes?.market && marketAmounts(quotes.market) : quotes?.delta && deltaAmounts(delta()));
+  const quoted = () => {
+    const chosen = delta();
+    return kind === "SWAP" ? quotes?.market && marketAmounts(quotes.market) : chosen && deltaAmounts(chosen);
+  };
 
   /** Put the limit at a distance from the present price. @param {number} bps */
   function step(bps) {
@@ -229,7 +232,7 @@ export function tradeForm({ onAsk, onReview }) {
       const bound = boundOf(made, now);
       if (of === "BUY") needed = made.schedule ? mostOf(made.schedule.total, made.schedule.slices, bound) : bound;
       lines(made, now, bound);
-      show(shares, kind === "SWAP" ? partsBar(makerShares(quotes?.market)) : null);
+      show(shares, kind === "SWAP" && quotes?.market ? partsBar(makerShares(quotes.market)) : null);
     } else {
       propose(other, "");
       show(summary);
@@ -267,7 +270,7 @@ export function tradeForm({ onAsk, onReview }) {
       times ? row("Each slice", `${amountOf(made.asked.amount, isSale ? src : dest)} every ${duration(times.interval)}`) : null,
       times && !isSale ? row("You pay at most, in all", amountOf(mostOf(times.total, times.slices, bound), src)) : null,
       made.limitAmount !== undefined || made.kind === "ORDER" ? row("Good until", moment(Date.now() + made.lifeS * 1_000)) : null,
-      now.gas ? row("Network cost, included", `${amount(now.gas.amount, now.gas.token.address)} (${usd(now.gas.amountUSD)})`) : row("Network cost, yours", usd(quotes?.market.gasCostUSD)),
+      now.gas ? row("Network cost, included", `${amount(now.gas.amount, now.gas.token.address)} (${usd(now.gas.amountUSD)})`) : row("Network cost, yours", usd(quotes?.market?.gasCostUSD)),
       row("Fee, included", percent(now.feeBps)));
   }
 
@@ -279,6 +282,7 @@ export function tradeForm({ onAsk, onReview }) {
     const all = [quote.route, ...(quote.alternatives ?? [])];
     const chosen = bridgeOf(onBridge(quote, bridge).route);
     show(bridges, h("legend", { class: "unseen" }, "Bridge"), all.map((route) => {
+      if (!route.bridge) return null;
       const via = token(route.origin.output.token.address);
       const output = route.destination.output;
       const choose = () => { bridge = bridgeOf(route); update(); };

@@ -77,7 +77,7 @@ export function allow(token, spender, most) {
   };
 }
 
-/** @param {Wish} wish @param {any} market @returns {Plan} */
+/** @param {Wish} wish @param {Api_PriceRoute} market @returns {Plan} */
 export function swapPlan(wish, market) {
   const { asked, slippageBps } = wish;
   const { src, dest, feeBps } = marketAmounts(market);
@@ -97,7 +97,8 @@ export function swapPlan(wish, market) {
       srcAmount: String(most), destAmount: String(least), userAddress: terms.owner,
     } });
     checkSwap(built, { ...terms, nowS: nowS() });
-    return { to: built.to, data: built.data, value: terms.value, gas: built.gas ? (BigInt(built.gas) * GAS_SPARE) / 10n : undefined };
+    const { to, data } = /** @type {{to: string, data: string}} */ (built); // as checked
+    return { to, data, value: terms.value, gas: built.gas ? (BigInt(built.gas) * GAS_SPARE) / 10n : undefined };
   });
   /** @type {any} */ let receipt = null;
   const exchange = {
@@ -131,7 +132,7 @@ export function swapPlan(wish, market) {
   };
 }
 
-/** Terms, and the bridge if any, within which an order of this wish is signed. @param {Wish} wish @param {any} delta */
+/** Terms, and the bridge if any, within which an order of this wish is signed. @param {Wish} wish @param {Api_DeltaBlock} delta */
 function orderTerms(wish, delta) {
   const { asked, slippageBps, schedule, limitAmount } = wish;
   const { chainId, destChainId, src, dest, side } = asked;
@@ -220,7 +221,7 @@ export function withdrawPlan(amount) {
   };
 }
 
-/** @param {Wish} wish @param {any} delta @returns {Plan} */
+/** @param {Wish} wish @param {Api_DeltaBlock} delta @returns {Plan} */
 export function orderPlan(wish, delta) {
   const { asked, slippageBps, schedule, limitAmount } = wish;
   const { terms, bridge } = orderTerms(wish, delta);

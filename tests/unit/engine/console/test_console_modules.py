@@ -1,7 +1,6 @@
 """The console's pure JavaScript against Python: amounts, prices, events, calldata, types to sign."""
 
 import json
-import subprocess
 from collections.abc import Callable
 from fractions import Fraction
 from typing import Any
@@ -14,9 +13,7 @@ from cambist.codecs.contracts.router_calldata import RouterSwap, swap_exact_in, 
 from cambist.codecs.eip712_orders.delta import ORDER, TWAP_BUY_ORDER, TWAP_ORDER
 from cambist.crypto.hexadecimal import to_hex
 from cambist.engine.trader.client.schedule import Schedule
-from support.oracles import NODE, Stories
-from support.patience import STORY_S
-from support.programs import ORACLES, program
+from support.oracles import Stories
 
 pytestmark = pytest.mark.oracle
 
@@ -68,15 +65,6 @@ def ask(stories: Stories) -> Ask:
         return stories.told("console_pure", function, json.dumps(given))
 
     return asked
-
-
-def test_the_types_of_the_modules_fit() -> None:
-    compiler = ORACLES / "node_modules" / ".bin" / "tsc"
-    program("npm-packages")
-    command = [str(NODE), str(compiler), "-p", str(ORACLES / "tsconfig.console.json")]
-    found = subprocess.run(command, capture_output=True, text=True, check=False, timeout=STORY_S)
-    assert found.stdout == ""
-    assert found.returncode == 0
 
 
 # --- Amounts ------------------------------------------------------------------------------------------
