@@ -124,6 +124,7 @@ async def _indexer(chain: AnvilChain, contracts: IndexedContracts, first: int) -
                 Watch(),
                 begun=trio.Event(),
                 touched=lambda *_: None,
+                logged=lambda _: None,
                 now_ms=now_ms,
                 first_block=first,
             )

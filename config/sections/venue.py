@@ -24,6 +24,7 @@ from .endpoint_url import HTTP, WEBSOCKET, check_url
 from .webhooks import WebhookSettings
 
 Seconds = Annotated[float, msgspec.Meta(gt=0, le=86_400)]
+_ADDRESS = re.compile(r"0x[0-9a-fA-F]{40}")
 _WEBHOOK_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
 
 
@@ -73,17 +74,25 @@ class VenueMaker(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_onl
         credentials: None sends unsigned requests.
         chains: chain id -> the maker's endpoints on that chain.
         notify_url: http or https URL that receives the maker's faults and refusals; empty sends none.
+        accounts: addresses that sign the maker's quotes, by which trades name the maker; trades name no maker
+            for other addresses.
     """
 
     chains: dict[int, VenueMakerChain]
     credentials: MakerCredentials | None = None
     notify_url: str = ""
+    accounts: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         if self.notify_url:
             check_url("notify_url", self.notify_url, HTTP)
             if "?" in self.notify_url:
                 raise ValueError("notify_url has no query")
+        if len(self.accounts) > limits.MAKER_ACCOUNTS_MAX:
+            raise ValueError(f"accounts are at most {limits.MAKER_ACCOUNTS_MAX}, got {len(self.accounts)}")
+        for account in self.accounts:
+            if not _ADDRESS.fullmatch(account):
+                raise ValueError(f"accounts are 0x and 40 hexadecimal digits each, got {shown(account)}")
 
 
 class FirmSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
@@ -280,7 +289,8 @@ class VenueSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_
         webhooks: receivers of order events, by name.
         trusted_proxies: addresses whose X-Forwarded-For is believed.
         metrics_open: whether /metrics is served to every address instead of loopback alone.
-        quote_streams_max, event_streams_max: most quote streams, and most streams of order events, at a time.
+        quote_streams_max, event_streams_max, trade_streams_max: most quote streams, most streams of order
+            events, and most streams of trades, at a time.
         delta_gas: expected units of gas of a Delta settlement, the gas of its fills not included.
         route_life_s: least time in seconds, from the issue of a route, for which a request to build a Delta
             order may use the route (choices.md#delta-orders).
@@ -301,6 +311,7 @@ class VenueSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_
     metrics_open: bool = False
     quote_streams_max: int = 1_024
     event_streams_max: int = 4_096
+    trade_streams_max: int = 1_024
     delta_gas: int = 150_000
     route_life_s: Seconds = 600.0
     otc_small_usd: Decimal = Decimal(1)
@@ -318,6 +329,7 @@ class VenueSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_
         for name, key in self.api_keys.items():
             if key.tier not in self.rate_tiers:
                 raise ValueError(f"api_keys.{name}: unknown tier {key.tier}")
+        self._check_accounts()
         self._check_webhooks()
         for address in self.trusted_proxies:
             try:
@@ -325,12 +337,20 @@ class VenueSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_
             except ValueError:
                 raise ValueError(f"trusted_proxies are IP addresses, got {address}") from None
 
+    def _check_accounts(self) -> None:
+        owners: dict[str, str] = {}
+        for name, maker in self.makers.items():
+            for account in maker.accounts:
+                owner = owners.setdefault(account.lower(), name)
+                if owner != name:
+                    raise ValueError(f"makers.{name}: {account} is an account of {owner}, too")
+
     def _check_numbers(self) -> None:
         if not 0 <= self.delta_gas <= limits.RELAY_GAS_MAX:
             raise ValueError(f"delta_gas is 0 to {limits.RELAY_GAS_MAX}, got {self.delta_gas}")
         if not self.otc_small_usd.is_finite() or self.otc_small_usd < 0:
             raise ValueError(f"otc_small_usd is 0 or more, got {self.otc_small_usd}")
-        for name in ("quote_streams_max", "event_streams_max"):
+        for name in ("quote_streams_max", "event_streams_max", "trade_streams_max"):
             if getattr(self, name) < 1:
                 raise ValueError(f"{name} is at least 1, got {getattr(self, name)}")
 

@@ -306,6 +306,20 @@ def above(table: Table, chain_id: int, block_number: int, limit: int) -> Query:
     )
 
 
+def within(table: Table, chain_id: int, above_height: int, height_max: int, limit: int) -> Query:
+    """Select the rows of a table of chain logs (CHAIN_LOGS) for some of a chain's blocks, highest first.
+
+    Args:
+        above_height: height below the lowest of these blocks.
+        height_max: height of the highest of these blocks.
+    """
+    return Query(
+        f"{_select(table)} WHERE chain_id = ? AND block_number > ? AND block_number <= ? "
+        "ORDER BY block_number DESC LIMIT ?",
+        (chain_id, above_height, height_max, limit),
+    )
+
+
 def auction_rounds(auction_id: int) -> Query:
     """Select the orders of a closed auction round, sorted by hash."""
     return Query(f"{_select(AUCTION_ROUND)} WHERE auction_id = ? ORDER BY order_hash", (auction_id,))

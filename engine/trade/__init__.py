@@ -3,5 +3,5 @@
 In: requests of users, makers' live books, logs of the chains. Out: quotes, transactions, orders and their
     events.
 Reading order: `api/`, `routing/`, `served/`, `makers/`, `orders/`, `events/`, `quote/`, `market/`, `otc/`,
-    `delta/`.
+    `delta/`, `tape/`.
 """

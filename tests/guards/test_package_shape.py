@@ -127,6 +127,8 @@ MAY_DO_IO: frozenset[str] = frozenset(
         "engine/trade/orders/live_rows.py",
         "engine/trade/orders/order_acts.py",
         "engine/trade/orders/order_engines.py",
+        "engine/trade/tape/tape_follower.py",
+        "engine/trade/tape/trade_streams.py",
         "engine/trade/otc/drafts.py",
         "engine/trade/otc/engine.py",
         "engine/trade/otc/funds_watch.py",

@@ -157,6 +157,9 @@ class Indexer:
         begun: set once the store has a cursor of the chain, after which no block is left out.
         touched: called after a step is durable, with the chain id and the followed (token, owner) whose
             balances or allowances may have changed; the set may contain unchanged pairs.
+        logged: called after this or another indexer of the chain has stored or deleted rows of logs, with the
+            height above which these rows are. Another indexer's step is reported even if its blocks have no
+            rows.
         now_ms: wall clock, Unix milliseconds.
         first_block: height of the first block to read, such as that of the contracts' deployment, if the
             store has no cursor (record of the blocks read) of the chain; None: start after the latest block.
@@ -173,6 +176,7 @@ class Indexer:
         *,
         begun: trio.Event,
         touched: Callable[[int, frozenset[WatchedAccount]], None],
+        logged: Callable[[int], None],
         now_ms: Callable[[], int],
         first_block: int | None = None,
         confirmations: int = 0,
@@ -185,6 +189,7 @@ class Indexer:
         self._watch = watch
         self._begun = begun
         self._touched = touched
+        self._logged = logged
         self._now_ms = now_ms
         self._first_block = first_block
         self._depth = max(INDEX_RING_BLOCKS, confirmations)
@@ -281,6 +286,7 @@ class Indexer:
             return False
         if cursor.version != self._version:
             self._watch.refresh(await self._passed(ring, common))
+            self._logged(self._unseen_above(ring))
             # Noted after the answer: if `_passed` fails, the next step asks for the same blocks again.
             self._version, self._noted, self._lost = cursor.version, ring.top, ()
         target, undone = await self._undone(ring, common)
@@ -334,6 +340,19 @@ class Indexer:
             raise
         except ChainError:
             return None
+
+    def _unseen_above(self, ring: Ring) -> int:
+        """Return the height above which another indexer of the chain may have added or deleted rows.
+
+        Args:
+            ring: last blocks that this or another indexer has read, from the stored cursor.
+        """
+        if self._noted in ring.marks:
+            return self._noted.number
+        # The last block that this indexer noted was undone, or is older than the ring. At the first step it
+        # has noted nothing: rows of before its start are for readers of the whole store.
+        lowest = ring.marks[0].number
+        return min(self._noted.number, lowest) if self._version else lowest
 
     async def _latest(self) -> Header:
         head = await self._chain.block()
@@ -527,6 +546,8 @@ class Indexer:
         self._counts["blocks"] += step.top.number - target.number
         self._counts["rows"] += len(step.rows)
         self._watch.refresh(reading.touched)
+        if step.rows or step.undone:
+            self._logged(target.number)
         gone = before.top.number - target.number
         if gone:
             self._counts["reorganisations"] += 1

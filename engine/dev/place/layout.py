@@ -147,10 +147,12 @@ class MakerPlan(Struct, frozen=True):
         prices: TOML lines of the maker's price source, for the table [maker.chains.ID] of its settings file.
         far_pairs, far_prices: likewise, on the second chain; empty if the maker does not serve it.
         is_streaming: whether venue and agents read the maker's prices from its WebSocket instead of by polls.
+        account: address that signs the maker's quotes, 20 bytes.
     """
 
     pairs: Sequence[str]
     prices: str
+    account: bytes
     far_pairs: Sequence[str] = ()
     far_prices: str = ""
     is_streaming: bool = False
@@ -315,6 +317,8 @@ def _asked_makers(role: str, asker: str, layout: Layout, makers: Iterable[str]) 
     for maker in makers:
         port = layout.ports[maker]
         text += _ASKED_MAKER.format(role=role, maker=maker, asker=asker, SECRET=Shared(asker, maker).name)
+        if role == VENUE:
+            text += f'accounts = ["{to_hex(layout.makers[maker].account)}"]\n'
         for chain in layout.chains_of([maker]):
             text += _ASKED_CHAIN.format(
                 role=role, maker=maker, port=port, chain_id=chain.chain_id, stale_s=layout.stale_s

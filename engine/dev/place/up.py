@@ -12,7 +12,7 @@ settings file in the folder; a role that is left out can run in a process of its
 
 import os
 import signal
-from collections.abc import AsyncIterator, Callable, Mapping
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import ExitStack, asynccontextmanager
 from pathlib import Path
 from secrets import token_hex
@@ -174,7 +174,7 @@ async def running_up(
             await nursery.start(DevnetBridge(bridges, keys[0]).run, pairs)
             ports = {name: listener.getsockname()[1] for name, listener in listeners.items()}
             url = f"http://127.0.0.1:{bridges.getsockname()[1]}"
-            layout = planned(up_layout(near[1], far[1], url, ports))
+            layout = planned(up_layout(near[1], far[1], url, ports, keys))
             await _approve(near, far, keys)
             # Only now: it ends automine, and each transaction above would then wait for the next block.
             if wanted.block_time_s:
@@ -203,11 +203,18 @@ async def running_up(
             nursery.cancel_scope.cancel()
 
 
-def up_layout(near: RunningChain, far: RunningChain, bridge_url: str, ports: Mapping[str, int]) -> Layout:
+def up_layout(
+    near: RunningChain,
+    far: RunningChain,
+    bridge_url: str,
+    ports: Mapping[str, int],
+    keys: Sequence[SigningKey],
+) -> Layout:
     """Describe the roles of `cambist up`.
 
     Args:
         ports: TCP ports of the roles, by name.
+        keys: keys of the devnet's accounts.
     """
     return Layout(
         near=near,
@@ -218,11 +225,12 @@ def up_layout(near: RunningChain, far: RunningChain, bridge_url: str, ports: Map
             name: MakerPlan(
                 pairs=tuple(pairs),
                 prices=_prices(pairs),
+                account=key.address,
                 far_pairs=tuple(there := _QUOTED_FAR.get(name, {})),
                 far_prices=_prices(there),
                 is_streaming=name == "alpha",
             )
-            for name, pairs in _QUOTED.items()
+            for (name, pairs), key in zip(_QUOTED.items(), keys[_MAKER_ACCOUNTS], strict=True)
         },
         agents=AGENTS,
         bridges={"across": "", "cctp": 'tier = "fast"'},

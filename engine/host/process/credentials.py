@@ -43,6 +43,11 @@ def check_addresses(settings: Settings) -> None:
         for chain_id, address in token.chains.items()
     ]
     named += [(f"partners.{name}.address", partner.address) for name, partner in settings.partners.items()]
+    named += [
+        (f"venue.makers.{name}.accounts[{at}]", account)
+        for name, maker in (settings.venue.makers if settings.venue else {}).items()
+        for at, account in enumerate(maker.accounts)
+    ]
     for field, address in named:
         if address:
             _configured(checked_address, field, address)

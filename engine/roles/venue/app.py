@@ -2,7 +2,7 @@
 
     opened_venue    opens store · nodes · connections to makers and agents;   they close with the context
     VenueApp.run    runs order engines · server · feeds · gas prices ·        until it is drained or cancelled
-                    writes of issued routes · streams · retention
+                    writes of issued routes · streams · tapes · retention
 
 The venue listens once the order engines accept orders and have begun to load unfinished ones. Shut-down: the
 listener closes, answers in flight go out, then feeds, watches, auctions, relayers and indexers end, issued
@@ -86,6 +86,9 @@ from ...trade.served.bridge_lanes import BridgeLanes
 from ...trade.served.open_bridges import open_bridges
 from ...trade.served.resources import Resources
 from ...trade.served.served_chain import ServedChain
+from ...trade.tape.endpoints import TapeEndpoints
+from ...trade.tape.tape_follower import Tapes, open_tapes
+from ...trade.tape.trade_streams import TradeStreams
 from ..telemetry.loop_lag import LoopLag
 from ..telemetry.metrics import (
     Metrics,
@@ -117,6 +120,7 @@ class VenueParts(Struct, frozen=True):
         maker_rules: path of the operator's file that excludes makers from routing and clears makers' faults.
         bridges: lanes between the chains, with the feeds of their fees.
         ledger: ledger of what callers cost the venue.
+        tapes: latest trades of the chains.
     """
 
     venue: VenueSettings
@@ -130,6 +134,7 @@ class VenueParts(Struct, frozen=True):
     maker_rules: Path
     bridges: BridgeLanes
     ledger: Ledger
+    tapes: Tapes
 
 
 class VenueApp:
@@ -149,6 +154,7 @@ class VenueApp:
         otc: runs the OTC orders.
         quotes: endpoints of GET /v2/quote and the Delta prices.
         yields: watches of the share prices of yield strategies, by chain id.
+        tapes: latest trades of the chains.
         router: HTTP router with every endpoint.
         reference: endpoints of the API's description.
         scheme: http or https.
@@ -197,6 +203,13 @@ class VenueApp:
             streams_max=venue.event_streams_max,
             ledger=parts.ledger,
         )
+        self.tapes = parts.tapes
+        self._trade_streams = TradeStreams(
+            parts.tapes.of_chain,
+            causer=self.admission.causer,
+            streams_max=venue.trade_streams_max,
+            ledger=parts.ledger,
+        )
         # Empty until `_add_metrics`: the endpoints need the object, the metrics need the server.
         self._lag, self._metrics = LoopLag(), Metrics()
         health_rows = self._health_endpoints(venue)
@@ -215,6 +228,7 @@ class VenueApp:
             *Resources(parts.chains, settings).endpoints(),
             *self._partner_endpoints(venue),
             *stream_endpoints(self._streams),
+            *TapeEndpoints(parts.tapes.of_chain, self._trade_streams).endpoints(),
             *health_rows,
         )
         self.reference = Reference(rows, parts.chains, is_tls=self.scheme == "https")
@@ -369,6 +383,7 @@ class VenueApp:
             nursery.start_soon(self._streams.run)
             nursery.start_soon(self._lag.run)
             nursery.start_soon(self._retention.run)
+            nursery.start_soon(self.tapes.run)
             nursery.start_soon(self._makers.run)
             # The API opens last: subscriptions need the started hub, orders need started engines, and a new
             # webhook gets only events that follow its task's start. The three may start in any order.
@@ -453,6 +468,7 @@ class VenueApp:
                 "issuedRoutes": self.issued.statistics(),
                 "quoteStreams": self._streams.statistics(),
                 "orderEvents": {"log": self._hub.statistics(), "streams": self._events.statistics()},
+                "trades": {"tapes": self.tapes.statistics(), "streams": self._trade_streams.statistics()},
                 "webhooks": self._webhooks.statistics(),
                 "orderEngines": self._engines.statistics(),
                 "delta": self.delta.statistics(),
@@ -572,6 +588,8 @@ async def opened_venue(
             now_ms=clock.now_ms,
             random=opening.random,
         )
+        # After the engines, which say which chains are followed, and before their indexers run.
+        tapes = open_tapes(store, venue_chains, footing.chains, venue.makers, clock.now_ms)
         rules = rules_file(settings, folder)
         parts = VenueParts(
             venue=venue,
@@ -585,6 +603,7 @@ async def opened_venue(
             maker_rules=rules,
             bridges=bridges,
             ledger=ledger,
+            tapes=tapes,
         )
         yield VenueApp(settings, parts, clock=clock, access_log=access_log)
 

@@ -93,6 +93,7 @@ PARAMETERS: dict[str, tuple[str, dict[str, Any]]] = {
     "type": ("MARKET or LIMIT orders only.", {}),
     "onChainOrderType": ("Orders of this kind only.", {}),
     "status": ("Orders in one of these states only.", {}),
+    "kind": ("DELTA or MARKET trades only; in any case.", {}),
     "page": ("Page, from 1.", {}),
     "limit": ("Orders of a page.", {}),
     "account": ("Address of the account.", {"pattern": _ADDRESS}),
@@ -111,6 +112,8 @@ OF_QUERIES = {
     "OtcListingQuery": {"type": "P2P (a named taker) or LIMIT (anyone) only."},
     "OtcBalanceQuery": {"token": "Address of the token; all tokens if absent."},
     "OtcEventsQuery": {"orderHash": "Hashes of orders, at most 100: only these."},
+    "TradesQuery": {"limit": "Trades in the answer."},
+    "TradeStreamQuery": {"after": "Token of a trade: later trades are sent first."},
     "DeliveriesQuery": {
         "status": "Deliveries in this state.",
         "after": "Token of the last delivery that the caller knows.",
@@ -277,6 +280,15 @@ SHAPES = {
     "BeatMessage": "No recent event: the stream has sent all events up to `token`.",
     "OrderEventMessage": "An order has changed: its new state. `version` counts its changes from 1. A "
     "member that this kind of order lacks is absent; `type`, `side` and amounts are as in its record.",
+    "TradeMessage": "A trade. Amounts are strings of raw units; `srcUSD` and `destUSD` are values when the "
+    "venue first saw it, null if unknown. `makers` are those that filled a part; `surplusBps` is the "
+    "improvement over the quoted amount in basis points; `fillMs` is the time from submission to the block, "
+    "of an order that is due at once.",
+    "TradeStatistics": "The trades of the 24 hours from `from` to `to`; volumes in US dollars. Medians are "
+    "null without a number.",
+    "MakerVolume": "Fills of a maker within the trades; `share` is its percent of the volume of all makers.",
+    "AgentVolume": "Delta trades of an agent; `share` is its percent of the volume of all agents.",
+    "HourVolume": "Trades of the hour that begins at `from`.",
     "OtcOrderBody": "The order that the maker signed, and its signature. Amounts are strings of raw units.",
     "StoredOrder": "An OTC order and its state at the venue. `fillableBalance` is unfilled, "
     "`swappableBalance` can be filled now, `reservedBalance` is its share of the maker's funds, "
@@ -293,6 +305,7 @@ MESSAGES = {
     "error": "The venue cannot price the quote now. The stream goes on.",
     "open": "The stream has begun. A later request with this token goes on from here.",
     "order": "An order has changed.",
+    "trade": "A trade was mined.",
     "beat": "The stream had nothing to send for 15 seconds: a message of a WebSocket, and a comment with an "
     "id among server-sent events.",
 }

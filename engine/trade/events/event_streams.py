@@ -54,7 +54,8 @@ _EVENTS_AT_ONCE = 16  # most events in a piece of a body, or before a WebSocket'
 _HEARD_MAX = 1_000  # messages of a client that are ignored before its WebSocket is closed
 _POLICY_VIOLATION, _TRY_AGAIN_LATER = 1008, 1013
 _SLOW = "slow consumer: come back with the last token"
-_LAST_EVENT_ID = b"last-event-id"
+LAST_EVENT_ID = b"last-event-id"
+"""Name of the header with the token of the last event that a reconnecting browser has received."""
 
 ReadStreamQuery: TypeAlias = Callable[[bytes], tuple[EventFilter, str | None]]
 """Function that parses the query of a request for an event stream, or raises InvalidInput.
@@ -347,11 +348,11 @@ def _request_of(asking: ReadStreamQuery, call: HttpCall) -> _StreamRequest:
     """
     wanted, after = asking(call.request.query or b"")
     field = "after"
-    last = call.request.fields.get(_LAST_EVENT_ID, b"")
+    last = call.request.fields.get(LAST_EVENT_ID, b"")
     if after is not None:
         place_of(after)
     if last:
-        after, field = last.decode("latin-1"), _LAST_EVENT_ID.decode()
+        after, field = last.decode("latin-1"), LAST_EVENT_ID.decode()
         place_of(after, field)
     return _StreamRequest(wanted, after, field)
 

@@ -19,6 +19,9 @@ from ..served.served_chain import ServedChain, ServedChains
 Touched = Callable[[int, frozenset[WatchedAccount]], None]
 """Function called with (chain id, followed accounts whose funds may have moved); see `Indexer`."""
 
+Logged = Callable[[int], None]
+"""Function called with the height above which rows of logs were added or deleted; see `Indexer`."""
+
 
 class FollowedChain:
     """Log indexer of one chain, shared by all order engines that join it.
@@ -35,6 +38,7 @@ class FollowedChain:
     def __init__(self, served: ServedChain, store: Store, wall_ms: Callable[[], int]) -> None:
         self._projections: list[Projection] = []
         self._touched: list[Touched] = []
+        self._logged: list[Logged] = []
         self.watch = Watch()
         self.indexer = Indexer(
             served.chain,
@@ -46,6 +50,7 @@ class FollowedChain:
             self.watch,
             begun=served.followed,
             touched=self._report_touched,
+            logged=self._report_logged,
             now_ms=wall_ms,
             confirmations=served.settings.confirmations,
             projection=self,
@@ -60,6 +65,14 @@ class FollowedChain:
         """
         self._projections.append(projection)
         self._touched.append(touched)
+
+    def listen(self, logged: Logged) -> None:
+        """Add a listener to changes of the stored logs; the indexer must not run yet.
+
+        Args:
+            logged: called after each such change is durable; must return quickly.
+        """
+        self._logged.append(logged)
 
     def read_to(self) -> Mark | None:
         """Return the last indexed block; None while the chain has blocks that are not indexed yet."""
@@ -80,6 +93,10 @@ class FollowedChain:
         for projection in self._projections:
             changes += await projection.changes(advance)
         return changes
+
+    def _report_logged(self, above_height: int) -> None:
+        for logged in self._logged:
+            logged(above_height)
 
     def _report_touched(self, chain_id: int, pairs: frozenset[WatchedAccount]) -> None:
         for touched in self._touched:

@@ -59,6 +59,7 @@ def an_indexer(
     contracts: IndexedContracts = CONTRACTS,
     watch: Watch | None = None,
     told: Callable[[int, frozenset[WatchedAccount]], None] = lambda *_: None,
+    logged: Callable[[int], None] = lambda _: None,
     first_block: int | None = 0,
     projection: Projection | None = None,
 ) -> Indexer:
@@ -69,6 +70,7 @@ def an_indexer(
         watch if watch is not None else Watch(),
         begun=trio.Event(),
         touched=told,
+        logged=logged,
         now_ms=lambda: NOW_MS,
         first_block=first_block,
         projection=projection,

@@ -204,6 +204,7 @@ stable_usd = {stable}
 _VENUE_MAKER = """
 [venue.makers.{name}]
 credentials = {{ domain = "venue", access_key = "key-1", secret = "env:{NAME}_SECRET" }}
+{accounts}
 [venue.makers.{name}.chains.{chain_id}]
 url = "http://127.0.0.1:{port}/{chain_id}"
 prices_every_s = 0.1
@@ -415,6 +416,7 @@ def venue_text(
     chain: str = "",
     node: str | None = None,
     port: int = 0,
+    accounts: Mapping[str, SigningKey] = MAKER_KEYS,
 ) -> str:
     """The settings of a venue on a chain, with makers at these ports; those `streaming` have a WebSocket.
 
@@ -422,6 +424,7 @@ def venue_text(
         serves: kinds of trade.
         chain: TOML of the chain; node: of its node, by default its WebSocket.
         port: of the venue.
+        accounts: keys of makers, by name, whose addresses the venue knows.
     """
     url = devnet.running.url
     text = _VENUE.format(
@@ -434,7 +437,14 @@ def venue_text(
     if has_relayer:
         text += _RELAYER.format(chain_id=CHAIN_ID)
     for name, port in ports.items():
-        text += _VENUE_MAKER.format(name=name, NAME=name.upper(), port=port, chain_id=CHAIN_ID)
+        account = accounts.get(name)
+        text += _VENUE_MAKER.format(
+            name=name,
+            NAME=name.upper(),
+            port=port,
+            chain_id=CHAIN_ID,
+            accounts="" if account is None else f'accounts = ["{to_checksum(account.address)}"]',
+        )
         if name in streaming:
             text += f'ws_url = "ws://127.0.0.1:{port}/{CHAIN_ID}/ws"\n'
     return text + "".join(

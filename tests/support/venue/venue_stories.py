@@ -416,7 +416,9 @@ async def a_venue_story(
             fronts[name] = Front(name, world, streams[name])
             fronts[name].style = style
             ports[name] = await owned.enter_async_context(scripted_server(fronts[name].script))
-        text = venue_text(devnet, ports) + _MORE.format(firm=firm, partner=to_checksum(PARTNER.address))
+        text = venue_text(devnet, ports, accounts=KEYS) + _MORE.format(
+            firm=firm, partner=to_checksum(PARTNER.address)
+        )
         for name, port in ports.items():
             text = text.replace(f"ws://127.0.0.1:{port}/", f"ws://127.0.0.1:{streams[name]}/")
         if style is not None:  # prices come by polls alone

@@ -9,7 +9,16 @@ import pytest
 from cambist.engine.store import queries
 from cambist.engine.store.prune import PRUNES
 from cambist.engine.store.queries import DeltaFilter, Query
-from cambist.engine.store.tables import CHAIN_LOGS, DELTA_DOCUMENT, DELTA_ORDER, EFFECT, OTC_FILL, OTC_ORDER
+from cambist.engine.store.tables import (
+    CHAIN_LOGS,
+    CHAIN_TX,
+    DELTA_DOCUMENT,
+    DELTA_FILL,
+    DELTA_ORDER,
+    EFFECT,
+    OTC_FILL,
+    OTC_ORDER,
+)
 from support.store.query_plans import empty_database, plan_of, steps_of
 
 ACCOUNT, HASH = b"\xa1" * 20, b"\xa2" * 32
@@ -57,6 +66,14 @@ PLANS: dict[str, tuple[Query, str]] = {
         )
         for table in CHAIN_LOGS
     },
+    **{
+        f"within in {table.name}": (
+            queries.within(table, 1, 7, 9, 5),
+            f"{table.name}_block (chain_id=? AND block_number>? AND block_number<?)",
+        )
+        for table in (DELTA_FILL, OTC_FILL)
+    },
+    "among by transaction": (queries.among(CHAIN_TX, "tx_hash", [HASH]), "(tx_hash=?)"),
     "auction_rounds": (queries.auction_rounds(7), "PRIMARY KEY (auction_id=?)"),
     "latest_rounds": (queries.latest_rounds(1, 7, 5), "PRIMARY KEY (auction_id>?)"),
     "last_rounds": (queries.last_rounds(HASH, 5), "auction_round_order (order_hash=?)"),

@@ -1,0 +1,1 @@
+"""Rows of trades, and tapes to test with."""
