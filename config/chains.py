@@ -5,7 +5,7 @@ A chain is served in a role if its settings say so; contract addresses are fille
 43114, Market on the chains of spec 1.27.12, RFQ on the chains of spec 2.1.18.
 
 The operator also fills in the addresses of bridges' contracts. CCTP's numbers of the chains (domains) ship as
-configuration.
+configuration, and so do the addresses of the chains' block explorers.
 
 The wrapped native tokens are the canonical ones of each chain. `confirmations` is the number of blocks after
 which an order is final, about two minutes of blocks except on chains that finalise at once.
@@ -58,6 +58,8 @@ class ChainSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_
         node: settings of the chain's nodes.
         wallet_url: http or https URL of a node whose own accounts sign for pages in browsers; only on a local
             development chain (devnet). Empty for none.
+        explorer_url: http or https URL of the chain's block explorer, to which pages append `/tx/HASH`,
+            `/address/ADDRESS` and `/block/NUMBER`; without a slash at its end. Empty for none.
     """
 
     name: str
@@ -84,8 +86,15 @@ class ChainSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_
     handlers: tuple[str, ...] = ()
     node: NodeSettings = NodeSettings()
     wallet_url: str = ""
+    explorer_url: str = ""
 
     def __post_init__(self) -> None:
+        if self.explorer_url:
+            check_url("explorer_url", self.explorer_url, HTTP)
+            if "?" in self.explorer_url or self.explorer_url.endswith("/"):
+                raise ValueError(
+                    "explorer_url has neither a query nor a slash at its end: paths are appended"
+                )
         if self.wallet_url:
             check_url("wallet_url", self.wallet_url, HTTP)
 
@@ -113,6 +122,20 @@ CCTP_DOMAINS = {1: 0, 10: 2, 130: 10, 137: 7, 8453: 6, 42161: 3, 43114: 1}
 """Chain id -> Circle's number of the chain; source: developers.circle.com, "CCTP supported blockchains"."""
 
 
+EXPLORERS = {
+    1: "https://etherscan.io",
+    10: "https://optimistic.etherscan.io",
+    56: "https://bscscan.com",
+    100: "https://gnosisscan.io",
+    130: "https://uniscan.xyz",
+    137: "https://polygonscan.com",
+    8453: "https://basescan.org",
+    42161: "https://arbiscan.io",
+    43114: "https://snowtrace.io",
+}
+"""Chain id -> the chain's block explorer; source: ethereum-lists/chains, `explorers`."""
+
+
 def _chain(chain_id: int, name: str, symbol: str, wrapped_native: str, confirmations: int) -> ChainSettings:
     return ChainSettings(
         name=name,
@@ -123,6 +146,7 @@ def _chain(chain_id: int, name: str, symbol: str, wrapped_native: str, confirmat
         market=chain_id in limits.MARKET_CHAINS,
         rfq=chain_id in limits.RFQ_CHAINS,
         cctp_domain=CCTP_DOMAINS.get(chain_id),
+        explorer_url=EXPLORERS.get(chain_id, ""),
     )
 
 

@@ -3,6 +3,9 @@
 Source: spec 1.25, 2.14, 3.12.
 """
 
+from collections.abc import Mapping
+from typing import ClassVar
+
 from .error_root import RequestError
 
 
@@ -407,20 +410,27 @@ class WebhookNotFound(RequestError):
 class FirmRefused(RequestError):
     """The maker refuses a firm quote (spec 3.9.14). Each reason is a row of the error catalogue."""
 
-    messages = (
-        "Amount out of range",
-        "Beyond depth",
-        "Notional limit",
-        "Not enough funds",
-        "Pair not quoted",
-        "Price is stale",
-        "Taker not allowed",
-        "Too many open quotes",
-        "Unknown token",
-    )
+    reasons: ClassVar[Mapping[str, str]] = {
+        "Amount out of range": "amount",
+        "Beyond depth": "depth",
+        "Notional limit": "limit",
+        "Not enough funds": "funds",
+        "Pair not quoted": "pair",
+        "Price is stale": "stale",
+        "Taker not allowed": "taker",
+        "Too many open quotes": "open",
+        "Unknown token": "token",
+    }
+    """Message of a reason -> its word in the status of the maker's operator."""
+    messages = tuple(reasons)
     endpoint = "POST {mm_base_url}/firm"
     cause = "the market maker does not quote this pair, amount or taker now; the message says which"
     fix = "read GET /pairs and GET /prices again, ask for less, or use a taker of /adapters/contract-takers"
+
+    @property
+    def reason(self) -> str:
+        """Word of the reason, such as `stale`."""
+        return self.reasons[self.message]
 
 
 class TradingStopped(RequestError):

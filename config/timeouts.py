@@ -22,6 +22,9 @@ PROCESS_PAUSE_S = 0.1  # before a process that crashed is started anew; doubles 
 PROCESS_PAUSE_S_MAX = 5.0
 PROCESS_STEADY_S = 60.0  # a process that lived so long ends a row of crashes
 LOOP_LAG_EVERY_S = 0.25  # between two measurements of the delay of tasks
+SERIES_STEP_S = 10.0  # of the series of an operator's counters
+PRICE_SAMPLE_S = 15.0  # between two samples of all listed tokens' prices
+PUBLIC_ROUNDS_S = 1.0  # for which the public list of closed rounds is kept
 
 # --- Readiness -------------------------------------------------------------------------------------
 READY_LOOK_S = 0.5  # between two looks at a chain's nodes; between two probes of the store, at least

@@ -108,6 +108,46 @@ class Auction(Struct, frozen=True, rename="camel"):
     orders: tuple[AuctionedOrder, ...]
 
 
+class ListedOrder(Struct, frozen=True, rename="camel", kw_only=True):
+    """An order of a closed round in the list of rounds, as `AuctionedOrder`.
+
+    Attributes:
+        order_hash, order_id: null for callers who may not see whose order it is; then bids and settlements
+            have no `detail`, `crossedWith` and `txHash` either.
+        margin_amount: raw units by which the winning bid's surplus exceeds that of the next bid; null without
+            a winner or a second bid that was ranked.
+    """
+
+    order_hash: str | None
+    order_id: str | None
+    side: Side
+    src_token: str
+    dest_token: str
+    src_amount: str
+    dest_amount: str
+    winner: str | None
+    runners_up: tuple[str, ...]
+    bids: tuple[AuctionBid, ...]
+    bids_left_out: Count
+    part_min: str | None
+    settlements: tuple[AuctionSettlement, ...]
+    margin_amount: str | None
+
+
+class ListedRound(Struct, frozen=True, rename="camel", kw_only=True):
+    """A closed round, item of GET /v2/delta/auctions. Times are ISO 8601.
+
+    Attributes:
+        auction_id: null for callers who may not see the round's orders; its times are then cut to the second.
+    """
+
+    auction_id: Count | None
+    chain_id: ChainId
+    opened_at: str
+    closed_at: str
+    orders: tuple[ListedOrder, ...]
+
+
 class AgentScore(Struct, frozen=True, rename="camel"):
     """Performance record of an agent on a chain, since the venue's start.
 

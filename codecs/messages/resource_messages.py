@@ -9,14 +9,16 @@ Choice: An error body never repeats an internal text. A failed dependency is `Se
 Choice: Error bodies of trading endpoints are `{errorType, details, description, error, requestId}` with one
     text under three keys, since clients differ. Bodies of /ft are `{errorType, details, requestId}`, those of
     makers `{error}`.
-Choice: GET /chains lists `{chainId, name, delta, market, rfq}`. A flag is true exactly where such an order is
-    accepted: Delta needs a relayer, OTC an RFQ contract.
+Choice: GET /chains lists `{chainId, name, delta, market, rfq, explorerUrl}`. A flag is true exactly where
+    such an order is accepted: Delta needs a relayer, OTC an RFQ contract. `explorerUrl` is null if none is
+    set.
 """
 
 from decimal import Decimal
 from enum import StrEnum
+from typing import Annotated
 
-from msgspec import UNSET, Struct, UnsetType, field
+from msgspec import UNSET, Meta, Struct, UnsetType, field
 
 from ...config.errors import (
     AuthError,
@@ -30,7 +32,7 @@ from ...config.errors import (
 )
 from .maker_messages import ErrorBody
 from .query import query_decoder
-from .vocabulary import ChainId, Name, TokenDecimals
+from .vocabulary import ChainId, Count, Name, TokenDecimals
 from .wire import check_number
 
 _AWAY = ServiceUnavailable()
@@ -45,6 +47,8 @@ class ChainEntry(Struct, frozen=True, rename="camel"):
 
     Attributes:
         wallet_url: node whose own accounts sign for pages in browsers; on development chains only.
+        explorer_url: URL of the chain's block explorer, to which `/tx/HASH`, `/address/ADDRESS` and
+            `/block/NUMBER` are appended; null without an explorer.
     """
 
     chain_id: ChainId
@@ -53,9 +57,53 @@ class ChainEntry(Struct, frozen=True, rename="camel"):
     market: bool
     rfq: bool
     wallet_url: str | UnsetType = UNSET
+    explorer_url: str | None = None
 
 
 ChainList = tuple[ChainEntry, ...]  # GET /chains
+
+
+# --- History of prices --------------------------------------------------------------------------------
+
+HISTORY_STEPS_S = (15, 60, 300, 900, 3_600)
+"""Seconds of a point in GET /prices/history."""
+
+PricePoint = tuple[int, str, str, str, str]
+"""Start of a step, Unix seconds; its first, highest, lowest and last price as decimal texts."""
+
+
+class PriceHistoryQuery(Struct, frozen=True, rename="camel", kw_only=True):
+    """Query of GET /prices/history.
+
+    Attributes:
+        base, quote: addresses or symbols of listed tokens.
+        span: seconds, up to now, that the answer covers.
+        step: seconds of a point, one of HISTORY_STEPS_S; None for the least that makes few enough points.
+    """
+
+    chain_id: ChainId
+    base: str
+    quote: str
+    span: Annotated[int, Meta(ge=HISTORY_STEPS_S[0], le=86_400)]
+    step: Annotated[int, Meta(ge=HISTORY_STEPS_S[0], le=HISTORY_STEPS_S[-1])] | None = None
+
+
+class PriceHistoryAnswer(Struct, frozen=True, rename="camel", kw_only=True):
+    """Answer of GET /prices/history: prices of one `base` token in `quote` tokens.
+
+    Attributes:
+        step: seconds of a point.
+        points: points by rising time; a step without a price has none.
+    """
+
+    chain_id: ChainId
+    base: str
+    quote: str
+    step: Count
+    points: tuple[PricePoint, ...]
+
+
+# --- Tokens -------------------------------------------------------------------------------------------
 
 
 class TokenEntry(Struct, frozen=True):
@@ -453,4 +501,5 @@ def _public(error: CambistError) -> tuple[int, str, str]:
 decode_partner_fee_query = query_decoder(PartnerFeeQuery)
 decode_fiat_tokens_query = query_decoder(FiatTokensQuery)
 decode_adapters_query = query_decoder(AdaptersQuery)
+decode_price_history_query = query_decoder(PriceHistoryQuery)
 decode_maker_books_query = query_decoder(MakerBooksQuery)

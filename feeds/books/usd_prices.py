@@ -57,6 +57,10 @@ class UsdPrices:
         numerator, denominator = worth.as_integer_ratio()
         return mul_div_down(amount, numerator * POWERS_OF_TEN[USD_DECIMALS], denominator)
 
+    def price(self, token: bytes) -> Fraction | None:
+        """US dollars of one raw unit of `token`, exactly; None if unknown."""
+        return self._prices.worth(token)
+
     def least_worth(self, token: bytes, usd: Decimal) -> int | None:
         """Smallest amount of `token`, raw units, that is worth at least `usd` US dollars; None if unknown.
 

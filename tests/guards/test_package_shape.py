@@ -101,6 +101,7 @@ MAY_DO_IO: frozenset[str] = frozenset(
         "engine/trade/quote/quote_streams.py",
         "engine/trade/orders/accounts_watch.py",
         "engine/roles/venue/app.py",
+        "engine/trade/api/shared_answers.py",
         "engine/trade/served/asking.py",
         "engine/trade/served/open_bridges.py",
         "engine/trade/served/served_chain.py",

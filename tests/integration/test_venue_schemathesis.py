@@ -68,7 +68,7 @@ expected-statuses = [400, 401, 404, 405, 414, 422]
 include-path-regex = "^/v2/webhooks"
 headers = {{ X-API-KEY = "{API_KEY}" }}
 [[operations]]
-include-path-regex = "^/operator/|^/v2/delta/auctions$"
+include-path-regex = "^/operator/"
 headers = {{ X-API-KEY = "{ENVIRON["TESTER_KEY"]}" }}
 """
 

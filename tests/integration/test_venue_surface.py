@@ -53,7 +53,14 @@ async def test_every_resource_tells_what_is_true(tmp_path: Path) -> None:
     async with running_venue(tmp_path) as venue:
         devnet = venue.devnet
         assert await told(venue, "/chains", ChainList) == [
-            {"chainId": CHAIN_ID, "name": "devnet", "delta": True, "market": True, "rfq": True}
+            {
+                "chainId": CHAIN_ID,
+                "name": "devnet",
+                "delta": True,
+                "market": True,
+                "rfq": True,
+                "explorerUrl": None,
+            }
         ]
         tokens = (await told(venue, f"/tokens/{CHAIN_ID}", TokenList))["tokens"]
         assert [token["symbol"] for token in tokens] == ["ETH", "WETH", "USDC", "DAI", "WBTC"]

@@ -18,6 +18,8 @@ from .access_log import AccessLog
 from .pauses import Pauses
 from .routing import HttpCall, PlainHandler, Reply, RouteGroup, Router, StreamReply
 
+_CLIENT_ERRORS, _SERVER_ERRORS = 400, 500  # first status of each class
+
 _log = structlog.get_logger("cambist.server")
 
 
@@ -33,6 +35,7 @@ class Counters(Struct):
         requests: answered requests, of any status.
         faults: error answers to invalid or too slow requests, and to connections over a limit.
         errors: answers with status 500.
+        refusals, failures: answers with a status of 400 to 499, and of 500 to 599.
         cut_off: connections dropped because the client took too long to read its answers.
         broken: connections that ended in a transport error, such as a reset.
         log_dropped: access log entries that were lost.
@@ -46,6 +49,8 @@ class Counters(Struct):
     requests: int = 0
     faults: int = 0
     errors: int = 0
+    refusals: int = 0
+    failures: int = 0
     cut_off: int = 0
     broken: int = 0
     log_dropped: int = 0
@@ -157,6 +162,8 @@ class Responder:
                 lines=lines,
             )
         self.counters.requests += 1
+        if reply.status >= _CLIENT_ERRORS:
+            self._count_error(reply.status)
         if self._log_entry:
             self.log(call, reply.status, 0 if head else len(reply.body), started)
         return answer
@@ -195,6 +202,7 @@ class Responder:
         request = request or _NO_REQUEST
         call = self.call(request, client, (), self.wall_ms())
         reply = surface.refusal(error, call.request_id)
+        self._count_error(reply.status)
         head = request.method == b"HEAD"
         if self._log_entry:
             self.log(call, reply.status, 0 if head else len(reply.body), time.perf_counter())
@@ -227,6 +235,13 @@ class Responder:
                     call.request_id,
                 )
             )
+
+    def _count_error(self, status: int) -> None:
+        """Count an answer with a status of 400 to 599."""
+        if status < _SERVER_ERRORS:
+            self.counters.refusals += 1
+        else:
+            self.counters.failures += 1
 
     def _own_lines(self, call: HttpCall) -> bytes:
         """Header lines of every answer: `x-request-id`, and `date`, which is rendered once a second."""

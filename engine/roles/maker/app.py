@@ -55,6 +55,7 @@ from .prices.source import SourceContext, SourcePair, load_source
 from .quoting.funds import FundsSettings, MakerFunds
 from .quoting.ledger import EXPIRY_GRACE_S
 from .quoting.memory import QUOTES, QuoteMemory
+from .quoting.recent import shown_quotes
 from .quoting.takers import follow_takers
 from .role import ChainRole, build_chain
 from .stream import STOPPED
@@ -255,13 +256,22 @@ class MakerApp:
         return reasons
 
     def status(self) -> dict[str, Any]:
-        """Return the content of the admin listener's GET /status: stopped scopes and counters."""
+        """Return the content of the admin listener's GET /status: last quotes, and each chain's counters.
+
+        Of a token, `funds` are the raw units that this process may promise, `reserved` those that live quotes
+        can still take, `free` the rest.
+        """
         return {
             "server": self.server.statistics(),
+            "quotes": shown_quotes(
+                (chain_id, role.desk.recent, role.desk.markets.values())
+                for chain_id, role in self.chains.items()
+            ),
             "chains": {
                 str(chain_id): {
                     "signed": role.desk.signed,
                     "refused": role.desk.refused,
+                    "refusals": role.desk.refusals,
                     "blacklisted": role.desk.blacklisted,
                     "policyRefusal": role.desk.policy_refusal,
                     "liveQuotes": len(role.desk.ledger),
@@ -275,6 +285,7 @@ class MakerApp:
                         f"0x{holding.token.hex()}": {
                             "funds": str(holding.funds),
                             "reserved": str(holding.reserved),
+                            "free": str(max(holding.funds - holding.reserved, 0)),
                         }
                         for holding in role.holdings
                     },

@@ -29,6 +29,7 @@ class LoopLag:
     def __init__(self) -> None:
         self._delays = Durations()
         self._lag_s_max = 0.0
+        self._worst_s: float | None = None
 
     async def run(self) -> None:
         """Measure the event loop's delay again and again, until cancelled."""
@@ -38,6 +39,12 @@ class LoopLag:
             lag_s = max(0.0, trio.current_time() - due)
             self._delays.add(lag_s)
             self._lag_s_max = max(self._lag_s_max, lag_s)
+            self._worst_s = max(self._worst_s or 0.0, lag_s)
+
+    def take_worst_s(self) -> float | None:
+        """Return the longest delay since the last call of this method, seconds; None if none was measured."""
+        worst_s, self._worst_s = self._worst_s, None
+        return worst_s
 
     def statistics(self) -> LagStatistics:
         """Return the event loop's measured delays and its number of tasks; to be called within the loop."""

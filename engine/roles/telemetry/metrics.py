@@ -37,6 +37,8 @@ SERVER = (
     MetricRow("requests", "counter", "Requests answered, of any status"),
     MetricRow("faults", "counter", "Answers to malformed requests"),
     MetricRow("errors", "counter", "Answers with status 500"),
+    MetricRow("refusals", "counter", "Answers with a status of 400 to 499"),
+    MetricRow("failures", "counter", "Answers with a status of 500 to 599"),
     MetricRow("cut_off", "counter", "Connections dropped because the client took too long to read"),
     MetricRow("broken", "counter", "Connections that ended in a reset"),
     MetricRow("log_dropped", "counter", "Lines that did not fit into the access log's queue"),

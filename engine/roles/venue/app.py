@@ -32,9 +32,10 @@ from prometheus_client.core import Metric
 from ....config.errors import ConfigError, StoreError
 from ....config.sections.venue import VenueSettings
 from ....config.settings import Settings
-from ....config.timeouts import CLOCK_STEP_S_MAX, ISSUED_ROUTES_END_S
+from ....config.timeouts import CLOCK_STEP_S_MAX, ISSUED_ROUTES_END_S, SERIES_STEP_S
 from ....crypto.route_seal import RouteSeal
-from ....feeds.durations import BOUNDS_S
+from ....feeds.durations import BOUNDS_S, Durations
+from ....feeds.ticks import tick
 from ....feeds.transport.streams import client_tls
 from ...chain.deploy.address_book import FILE_NAME, AddressBook, read_book
 from ...chain.port import Chain
@@ -57,6 +58,7 @@ from ...trade.delta.endpoints.build_orders import DeltaOrders
 from ...trade.delta.endpoints.order_events import order_event_endpoints
 from ...trade.delta.endpoints.order_reads import OrderReads
 from ...trade.delta.endpoints.order_submit import OrderSubmission
+from ...trade.delta.endpoints.round_list import RoundList
 from ...trade.delta.endpoints.strategies import StrategyList
 from ...trade.delta.engine import DeltaEngine
 from ...trade.delta.open_delta import DeltaOpening, open_delta
@@ -69,6 +71,7 @@ from ...trade.makers.maker_books import MakerBookShelf
 from ...trade.makers.maker_scores import MakerScoreBoard, MakerSecrets
 from ...trade.makers.maker_watch import MakerWatch, rules_file
 from ...trade.makers.operation import Operation, chain_status
+from ...trade.makers.signed_callers import SignedCallers
 from ...trade.market.endpoints import MarketEndpoints
 from ...trade.market.market_desk import MarketDesk
 from ...trade.market.unfilled import Asker
@@ -78,6 +81,7 @@ from ...trade.otc.engine import OtcEngine, open_otc
 from ...trade.otc.purge import OtcPurge
 from ...trade.quote.endpoints import Quotes
 from ...trade.quote.issued import IssuedRoutes
+from ...trade.quote.price_history import PriceHistory
 from ...trade.quote.quote_streams import QuoteStreams, StreamedChain, stream_endpoints
 from ...trade.routing.makers import MakersOpening, nodes_of, open_chains, open_makers
 from ...trade.routing.served import ConfiguredChain, served_chains
@@ -98,10 +102,13 @@ from ..telemetry.metrics import (
 from ..telemetry.order_metrics import delta_families, engine_families, otc_families
 from .health import HealthEndpoints, Readiness, health_endpoints
 from .reference import Reference, venue_pages
+from .status_series import StatusReading, StatusSeries
 from .venue_metrics import bridge_families, event_families, readiness_families, venue_families
 
 _SEAL_KEY_CHARS_MIN = 16
 _STARTS = "the venue starts"
+_QUOTE_ROUTE = "GET /v2/quote"
+_ORDER_ROUTES = ("POST /v2/delta/orders", "POST /ft/p2p/{chainId}")
 
 _log = structlog.get_logger("cambist.venue")
 
@@ -194,6 +201,7 @@ class VenueApp:
             partner_of=self.admission.partner,
         )
         self.yields = _yield_watches(parts.chains)
+        self._history = PriceHistory(parts.chains, clock.now_ms)
         self._streams = self._quote_streams(venue)
         self._hub = EventHub(parts.store)
         self._events = EventStreams(
@@ -215,24 +223,18 @@ class VenueApp:
         health_rows = self._health_endpoints(venue)
         rows: tuple[Endpoint, ...] = (
             *self.quotes.endpoints(),
-            *DeltaOrders(
-                parts.chains,
-                settings,
-                self.issued,
-                random32=lambda: secrets.token_bytes(32),
-                partner_of=self.admission.partner,
-            ).endpoints(),
-            *self._delta_endpoints(settings),
+            *self._delta_endpoints(settings, venue),
             *self._otc_endpoints(venue),
             *MarketEndpoints(market, self._asker_of, self.admission).endpoints(),
             *Resources(parts.chains, settings).endpoints(),
+            *self._history.endpoints(),
             *self._partner_endpoints(venue),
             *stream_endpoints(self._streams),
             *TapeEndpoints(parts.tapes.of_chain, self._trade_streams).endpoints(),
             *health_rows,
         )
         self.reference = Reference(rows, parts.chains, is_tls=self.scheme == "https")
-        self.router = self._router(settings, (*rows, *self.reference.endpoints()), venue_pages(parts.chains))
+        self.router = self._router(settings, self.reference.described, venue_pages(parts.chains))
         # After the router: a server takes the least body limit of the mounted groups once, at its creation.
         self.server = Server(
             self.router,
@@ -244,6 +246,7 @@ class VenueApp:
         health_router = self._router(settings, health_rows)
         self._health = Server(health_router, settings.server.of_health(), wall_ms=clock.now_ms)
         self._add_metrics()
+        self._series = StatusSeries(self._reading())
 
     def _router(
         self, settings: Settings, rows: tuple[Endpoint, ...], pages: Mapping[str, Asset] | None = None
@@ -317,14 +320,19 @@ class VenueApp:
         purge = OtcPurge(self.otc.orders, self._store, self.admission.check_operator)
         return (*endpoints.endpoints(), *purge.endpoints(), *otc_event_endpoints(self._events))
 
-    def _delta_endpoints(self, settings: Settings) -> tuple[Endpoint, ...]:
-        """Return the endpoints that accept Delta orders, and that show orders, events, auctions and bridges.
-
-        The endpoint that builds orders for signing is not included.
-        """
+    def _delta_endpoints(self, settings: Settings, venue: VenueSettings) -> tuple[Endpoint, ...]:
+        """Return the endpoints that build and accept Delta orders, and show orders, auctions and bridges."""
         delta, store = self.delta, self._store
         auctions = {chain_id: chain.auctioneer for chain_id, chain in delta.chains.items()}
+        agents = SignedCallers({name: agent.credentials for name, agent in venue.agents.items()})
         return (
+            *DeltaOrders(
+                self.chains,
+                settings,
+                self.issued,
+                random32=lambda: secrets.token_bytes(32),
+                partner_of=self.admission.partner,
+            ).endpoints(),
             *OrderSubmission(
                 self.chains,
                 self.bridges,
@@ -349,8 +357,8 @@ class VenueApp:
                 delta.resting,
                 delta.lacks,
                 delta.bridges.waits,
-                self.admission.check_operator,
             ).endpoints(),
+            *RoundList(self.chains, store, agents, self.admission.sees_orders, self._wall_ms).endpoints(),
         )
 
     async def run(
@@ -382,6 +390,8 @@ class VenueApp:
             nursery.start_soon(self.issued.run_sweeps, self._wall_ms)
             nursery.start_soon(self._streams.run)
             nursery.start_soon(self._lag.run)
+            nursery.start_soon(self._keep_series)
+            nursery.start_soon(self._history.run)
             nursery.start_soon(self._retention.run)
             nursery.start_soon(self.tapes.run)
             nursery.start_soon(self._makers.run)
@@ -461,6 +471,7 @@ class VenueApp:
                 "server": self.server.statistics(),
                 "boundsS": BOUNDS_S,
                 "loopLag": self._lag.statistics(),
+                "series": self._series.shown(),
                 "routes": {route: found for route, found in self.server.durations().items() if found.total_s},
                 "store": {"boundsS": COMMIT_BOUNDS_S, "store": self._store.statistics()},
                 "quotes": {" ".join(key): count for key, count in self.quotes.outcomes.items()},
@@ -482,6 +493,30 @@ class VenueApp:
             }
         )
         return counters
+
+    async def _keep_series(self) -> None:
+        """Record the counters each SERIES_STEP_S for `status`, until cancelled."""
+        while True:
+            await tick(SERIES_STEP_S)
+            self._series.add(self._wall_ms(), self._reading())
+
+    def _reading(self) -> StatusReading:
+        """Read the counters for a step of the series; a call begins the next step of the loop's delays."""
+        server, durations = self.server.statistics(), self.server.durations()
+        quotes = durations.get(_QUOTE_ROUTE, Durations()).counts
+        posted = [durations.get(route, Durations()).counts for route in _ORDER_ROUTES]
+        kinds = self.delta.orders.statistics(), self.otc.orders.statistics()
+        return StatusReading(
+            requests=server.requests,
+            errors=server.failures,
+            refused=server.refusals,
+            orders=sum(kind.accepted for kind in kinds),
+            fills=sum(kind.fills for kind in kinds),
+            quotes=sum(quotes),
+            quote_counts=tuple(quotes),
+            order_counts=tuple(map(sum, zip(*posted, strict=True))),
+            worst_lag_s=self._lag.take_worst_s(),
+        )
 
     async def _flush_issued(self) -> None:
         """Write the digests of issued Delta routes that are not stored yet; log an error if that fails."""

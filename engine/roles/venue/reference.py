@@ -98,6 +98,9 @@ def _examples(chains: ServedChains) -> dict[str, Any]:
         "amount": str(10**src.decimals),
         "srcDecimals": src.decimals,
         "destDecimals": dest.decimals,
+        "base": src.text,
+        "quote": dest.text,
+        "span": 3_600,
         "userAddress": to_checksum(served.executor),
         "slippage": 100,
     }

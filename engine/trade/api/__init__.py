@@ -2,5 +2,6 @@
 
 In: table rows, each with a path, a cost, a handler and the types of its request and answer. Out: the served
     routes, the OpenAPI and AsyncAPI documents.
-Reading order: `routes`, `chain_parameter`, `descriptions`, `schemas`, `examples`, `openapi`, `asyncapi`.
+Reading order: `routes`, `chain_parameter`, `shared_answers`, `descriptions`, `schemas`, `examples`,
+    `openapi`, `asyncapi`.
 """

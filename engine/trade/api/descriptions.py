@@ -100,6 +100,13 @@ PARAMETERS: dict[str, tuple[str, dict[str, Any]]] = {
     "offset": ("Number of orders to skip.", {}),
     "orderBy": ("Sort key, the latest first; an order without expiry is the last.", {}),
     "hideSmallBalances": ("Leaves out orders with little or no fillable amount now.", {}),
+    "base": ("Token whose price is shown: address or symbol.", {}),
+    "quote": ("Token in which the price is shown: address or symbol.", {}),
+    "span": ("Seconds, up to now, that the answer covers; at most a day.", {}),
+    "step": (
+        "Seconds of a point: 15, 60, 300, 900 or 3600, for 1500 points at most; absent: the least for 600.",
+        {},
+    ),
     "asOf": ("`asOf` of an earlier page: the listing as it was, without later orders.", {}),
 }
 OF_QUERIES = {
@@ -110,6 +117,7 @@ OF_QUERIES = {
         "userAddress": "Owner of the orders. This, an order or an operator's key is needed.",
     },
     "OtcListingQuery": {"type": "P2P (a named taker) or LIMIT (anyone) only."},
+    "AuctionsQuery": {"limit": "Most orders in the rounds."},
     "OtcBalanceQuery": {"token": "Address of the token; all tokens if absent."},
     "OtcEventsQuery": {"orderHash": "Hashes of orders, at most 100: only these."},
     "TradesQuery": {"limit": "Trades in the answer."},
@@ -255,8 +263,15 @@ SHAPES = {
     "MakerScore": "Record of a maker's last firm quotes: the share of clean quotes in percent, the kinds "
     "of faults, and the end of its rest (Unix milliseconds).",
     "PairScore": "Record of a pair with faults.",
+    "PriceHistoryAnswer": "Prices of one `base` token in `quote` tokens. A point is the start of its step "
+    "(Unix seconds), and the step's first, highest, lowest and last price as decimal texts.",
     "ErrorRow": "`match` is the fixed beginning of the error text.",
     "Auction": "A closed round; amounts are strings of raw units, times ISO 8601.",
+    "ListedRound": "A closed round. `auctionId` is null, and times are cut to the second, for callers who "
+    "may not see whose orders they were.",
+    "ListedOrder": "One order of a closed round, the best bid first. `orderHash`, `orderId` and `txHash` are "
+    "null, texts and `crossedWith` empty, for callers who may not see whose order it is. `marginAmount` is "
+    "the winner's surplus less that of the next bid, in raw units.",
     "AuctionedOrder": "One order of a closed round: its amounts, and the bids on it, the best first.",
     "AgentScore": "Record of an agent since the venue's start; `restsUntil` is Unix milliseconds.",
     "AuctionSettlement": "Outcome of a bid: `state` is settling, settled, reverted or notSent.",

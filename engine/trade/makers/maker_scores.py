@@ -12,7 +12,7 @@ Choice: A maker signs its request for scores as in spec 3.10, with the secret sh
     signature is 401.
 """
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 
 from ....codecs.messages.resource_messages import (
     AdaptersQuery,
@@ -23,18 +23,16 @@ from ....codecs.messages.resource_messages import (
     decode_adapters_query,
 )
 from ....codecs.messages.wire import encode
-from ....config.errors import AuthError
 from ....config.sections.venue import VenueMaker
 from ....crypto.addresses import to_checksum
-from ....crypto.hmac_auth import RequestVerifier, decode_secret
 from ....feeds.firm.maker_health import HealthReport
 from ...host.admission.admission import is_local
-from ...host.server.gate import Gate
 from ...host.server.routing import HttpCall, Reply
 from ..api.chain_parameter import network_of
 from ..api.routes import Endpoint
 from ..routing.firm.fault_notices import fault_of
 from ..served.served_chain import ServedChains, served_chain_at
+from .signed_callers import SignedCallers
 
 
 class MakerSecrets:
@@ -47,7 +45,7 @@ class MakerSecrets:
 
     def __init__(self, makers: Mapping[str, VenueMaker], is_operator: Callable[[HttpCall], bool]) -> None:
         self._names = frozenset(makers)
-        self._gates = dict(_gates(makers))
+        self._signed = SignedCallers({name: maker.credentials for name, maker in makers.items()})
         self._is_operator = is_operator
 
     def shown(self, call: HttpCall) -> frozenset[str]:
@@ -61,16 +59,8 @@ class MakerSecrets:
         """
         if is_local(call) or self._is_operator(call):
             return self._names
-        failed = None
-        for name, gate in self._gates.items():
-            try:
-                if gate.admit(call.request, call.request.target, call.now_ms) is not None:
-                    return frozenset({name})
-            except AuthError as error:
-                failed = error
-        if failed is not None:
-            raise failed
-        return frozenset()
+        name = self._signed.name(call)
+        return frozenset() if name is None else frozenset({name})
 
 
 class MakerScoreBoard:
@@ -116,18 +106,6 @@ class MakerScoreBoard:
             for name, maker in sorted(served.desk.makers.items())
         ]
         return Reply(200, encode(scores))
-
-
-def _gates(makers: Mapping[str, VenueMaker]) -> Iterator[tuple[str, Gate]]:
-    """Yield (maker's name, gate that verifies the maker's signed requests) for each maker with credentials.
-
-    Each maker has a gate of its own, since two makers may have the same domain and access key.
-    """
-    for name, maker in makers.items():
-        known = maker.credentials
-        if known is not None:
-            secret = decode_secret(known.secret.reveal(), known.secret_encoding)
-            yield name, Gate(RequestVerifier({known.domain: [(known.access_key, secret)]}), "optional")
 
 
 def maker_score(

@@ -83,12 +83,17 @@ class LiveRowsStatistics(Struct, frozen=True):
         steps: changes of orders written to the store so far.
         conflicts: writes so far that failed because another writer had changed the order first.
         gave_way: orders so far that gave their places to others.
+        accepted: orders so far that callers of this process submitted and the store took.
+        fills: changes so far of orders in memory by fills that the chain's logs showed; a fill that a
+            re-organisation moved counts again.
     """
 
     orders: Mapping[OrderStatus | OtcState, int]
     steps: int
     conflicts: int
     gave_way: int
+    accepted: int
+    fills: int
 
 
 class LiveRows(ABC, Generic[OrderRow, Live]):
@@ -115,7 +120,7 @@ class LiveRows(ABC, Generic[OrderRow, Live]):
             status: Counter() for status in kind.lifecycle.states()
         }
         self._by_status: Counter[OrderStatus | OtcState] = Counter()
-        self._steps = self._conflicts = self._gave_way = 0
+        self._steps = self._conflicts = self._gave_way = self._accepted = self._fills = 0
         self.places = Places()
 
     def __len__(self) -> int:
@@ -166,8 +171,15 @@ class LiveRows(ABC, Generic[OrderRow, Live]):
         return found
 
     def statistics(self) -> LiveRowsStatistics:
-        """Return the numbers of orders in memory by status, and the counts of changes and write conflicts."""
-        return LiveRowsStatistics(dict(+self._by_status), self._steps, self._conflicts, self._gave_way)
+        """Return the numbers of orders in memory by status, and the counts of orders, changes and fills."""
+        return LiveRowsStatistics(
+            orders=dict(+self._by_status),
+            steps=self._steps,
+            conflicts=self._conflicts,
+            gave_way=self._gave_way,
+            accepted=self._accepted,
+            fills=self._fills,
+        )
 
     def watch(self, watcher: Callable[[Live], None]) -> None:
         """Register a function to be called with each order that is added to memory or changes from now on."""
@@ -365,6 +377,7 @@ class LiveRows(ABC, Generic[OrderRow, Live]):
             return
         self._count(live.row, -1)
         self._count(row, 1)
+        self._fills += self._kind.is_fill(live.row, row)
         live.row = row
         self._sort(live)
         self._tell(live)

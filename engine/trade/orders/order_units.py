@@ -86,6 +86,14 @@ class OrderKind(Struct, Generic[OrderRow], frozen=True):
         """Return the address of an order's owner (OTC: its maker), 20 bytes, by which events are filtered."""
         return order.owner if isinstance(order, DeltaOrderRow) else order.maker
 
+    def is_fill(self, before: OrderRow, after: OrderRow) -> bool:
+        """Whether a newer row of an order shows that more of the order was filled."""
+        if isinstance(before, DeltaOrderRow) and isinstance(after, DeltaOrderRow):
+            return after.spent > before.spent  # amounts of 32 bytes compare as their numbers do
+        if isinstance(before, OtcOrderRow) and isinstance(after, OtcOrderRow):
+            return after.remaining < before.remaining
+        return False
+
     def event(self, order: OrderRow) -> OrderEvent:
         """Build the event that publishes an order's present state to the log of events."""
         if isinstance(order, DeltaOrderRow):

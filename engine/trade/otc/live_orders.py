@@ -159,6 +159,7 @@ class OtcOrders(LiveRows[OtcOrderRow, LiveOtc]):
         outcome = await self._store.write(OTC.submitted(row, encode_document(document)))
         match outcome:
             case Done():
+                self._accepted += 1
                 # Behind until `catch_up` has read the logs: the indexer may have read a fill or a
                 # cancellation after the order was checked. A step of the indexer after this write finds the
                 # order itself.

@@ -1,6 +1,7 @@
 """GET /v2/quote, its stream and the Delta prices: from a query to an answer without an await.
 
-In: a query, live books, fees of bridges. Out: a Delta route whose digest is kept, or a sealed Market route.
+In: a query, live books, fees of bridges. Out: a Delta route whose digest is kept, or a sealed Market route;
+    prices of the last day.
 Reading order: `endpoints`, `ask`, `no_route`, `delta_price`, `crosschain`, `issued`, `market_price`,
-    `price_route`, `quote_streams`.
+    `price_route`, `quote_streams`, `price_history`.
 """

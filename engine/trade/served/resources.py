@@ -339,6 +339,7 @@ def _chain_list(chains: ServedChains) -> ChainList:
             chain_id=chain_id,
             name=served.settings.name,
             wallet_url=served.settings.wallet_url or UNSET,
+            explorer_url=served.settings.explorer_url or None,
             **_roles(served) | ({} if any(served.index.books()) else {"delta": False, "market": False}),
         )
         for chain_id, served in sorted(chains.items())

@@ -12,7 +12,7 @@ Choice: A Retry-After with a date counts as absent: the venue's clock may differ
 
 from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
-from typing import Self, TypeVar
+from typing import Any, Self, TypeVar
 from urllib.parse import quote, urlencode, urlsplit
 
 import httpx
@@ -20,7 +20,7 @@ import trio
 from msgspec import Raw, Struct
 
 from ....codecs.http1 import Http1Limits
-from ....codecs.messages.auction_messages import Auction, Explanation
+from ....codecs.messages.auction_messages import Auction, Explanation, ListedRound
 from ....codecs.messages.delta_messages import (
     BuildBody,
     BuildResponse,
@@ -47,7 +47,12 @@ from ....codecs.messages.otc_messages import (
     OtcPurged,
     StoredOrder,
 )
-from ....codecs.messages.resource_messages import ContractsDocument, TokenList
+from ....codecs.messages.resource_messages import (
+    ChainList,
+    ContractsDocument,
+    PriceHistoryAnswer,
+    TokenList,
+)
 from ....codecs.messages.vocabulary import DeliveryState, MarketVersion, Mode
 from ....codecs.messages.webhook_messages import DeliveryPage, ReplayBody, ReplayResponse, WebhookList
 from ....codecs.messages.wire import decoder, encode
@@ -183,6 +188,24 @@ class VenueClient:
     async def tokens(self, chain_id: int) -> TokenList:
         """GET /tokens/{chainId}: the tokens that the venue lists for a chain."""
         return await self._get(f"/tokens/{chain_id}", {}, _json(TokenList))
+
+    async def chains(self) -> ChainList:
+        """GET /chains: the served chains, with the kinds of trade on each and the URL of its explorer."""
+        return await self._get("/chains", {}, _json(ChainList))
+
+    async def price_history(
+        self, chain_id: int, base: str, quote: str, span_s: int, step_s: int | None = None
+    ) -> PriceHistoryAnswer:
+        """GET /prices/history: prices of a pair over the last `span_s` seconds, at most a day.
+
+        Args:
+            base, quote: addresses or symbols of listed tokens; a price is in quote tokens for one base token.
+            step_s: seconds of a point, one of HISTORY_STEPS_S; None lets the venue choose.
+        """
+        query: dict[str, object] = {"chainId": chain_id, "base": base, "quote": quote, "span": span_s}
+        if step_s is not None:
+            query["step"] = step_s
+        return await self._get("/prices/history", query, _json(PriceHistoryAnswer))
 
     async def contracts(self) -> ContractsDocument:
         """GET /resources/contracts.json: the addresses of the venue's contracts by chain."""
@@ -323,6 +346,20 @@ class VenueClient:
         """GET /v2/delta/auctions/{id}: the record of a closed auction."""
         return await self._get(f"/v2/delta/auctions/{auction_id}", {}, _json(Auction))
 
+    async def auctions(
+        self, chain_id: int, limit: int = limits.VENUE_AUCTIONS_MAX
+    ) -> tuple[ListedRound, ...]:
+        """GET /v2/delta/auctions: the latest closed rounds of a chain, the latest first.
+
+        Ids and hashes are None unless the client has an operator's API key.
+
+        Args:
+            limit: most orders in the rounds.
+        """
+        query = {"chainId": chain_id, "limit": limit}
+        read = _json(tuple[ListedRound, ...], bytes_max=_LISTING_BYTES_MAX)
+        return await self._get("/v2/delta/auctions", query, read)
+
     async def build_cancellation(self, ids: Sequence[str]) -> CancellationBuildResponse:
         """POST /v2/delta/orders/build/cancellation: the EIP-712 typed data that cancels orders, to sign."""
         body = CancellationBuildBody(tuple(ids))
@@ -387,6 +424,10 @@ class VenueClient:
         """
         path = f"{_WEBHOOKS}/{quote(name, safe='')}/replay"
         return await self._post(path, ReplayBody(tuple(tokens)), _json(ReplayResponse))
+
+    async def operator_status(self) -> dict[str, Any]:
+        """GET /operator/status: counters of all parts of the venue, and their last hour in `series`."""
+        return await self._get("/operator/status", {}, _json(dict[str, Any], bytes_max=_LISTING_BYTES_MAX))
 
     async def purge_otc(self, body: OtcPurgeBody) -> OtcPurged:
         """POST /operator/otc/purge: end the OTC orders of a page that a body describes."""

@@ -10,9 +10,11 @@ import httpx
 import msgspec
 import trio
 
+from cambist.codecs.messages.auction_messages import Auction, ListedRound
 from cambist.codecs.messages.event_messages import BeatMessage
 from cambist.crypto.addresses import to_checksum
 from cambist.engine.trade.api.examples import Examples, OperationExample
+from cambist.engine.trade.delta.endpoints.round_list import listed_order, public_round
 from support.api import bodies
 from support.chain.devnet import telling_process
 from support.events.event_streams import EventStream
@@ -46,18 +48,31 @@ BRIDGED = {
 """Operation id -> path that is asked at `cambist up`, which has a bridge and a vault."""
 STATUS = {
     "readiness": {"ready": True, "reasons": []},
+    "series": {"stepS": 10, "at": [1_795_000_000_000], "requests": [12], "quoteP50Ms": [0.15]},
     "boundsS": [0.0005, 0.001],
     "loopLag": {"delays": {"counts": [40, 2, 0], "total_s": 0.01}, "lag_s_max": 0.0009, "tasks": 40},
     "routes": {"GET /v2/quote": {"counts": [7, 1, 0], "total_s": 0.002}},
 }
 """A few of the operator's counters, which differ from record to record."""
+HISTORY = {
+    "chainId": CHAIN_ID,
+    "base": "0x73f1e34Ac49471AD3adAC19c7aD5a468b8D3DD78",
+    "quote": "0x353315294F55815803D6313CDdEd876CC50f0F9E",
+    "step": 15,
+    "points": [
+        [1_795_000_005, "2500.5", "2500.5", "2500.5", "2500.5"],
+        [1_795_000_020, "2501.25", "2501.25", "2501.25", "2501.25"],
+    ],
+}
+"""Prices of half a minute: a new venue has none."""
 Operation: TypeAlias = dict[str, Any]
 
 
 async def record(folder: Path) -> Examples:
     """Ask a venue for each operation of its document, and for each message of its streams."""
     environ = {"API_KEY": KEY, "HOOK_SECRET": SECRET}
-    apart = await trio.to_thread.run_sync(asked_at_up, folder) | {"getOperatorStatus": STATUS}
+    apart = await trio.to_thread.run_sync(asked_at_up, folder)
+    apart |= {"getOperatorStatus": STATUS, "getPricesHistory": HISTORY}
     async with running_venue(folder, more=MORE, environ=environ) as venue:
         document = await venue.get("/openapi.json")
         found = await posted(venue)
@@ -80,7 +95,7 @@ async def record(folder: Path) -> Examples:
                     found[name] = OperationExample(messages[name].pop("text"))
                 else:
                     found[name] = OperationExample(await asked(venue, path, operation, named))
-        found["getV2DeltaAuctions"] = OperationExample([found["getV2DeltaAuctionsAuctionId"].answer])
+        found["getV2DeltaAuctions"] = OperationExample([_listed(found["getV2DeltaAuctionsAuctionId"].answer)])
         books = await venue.get("/makers/books", network=CHAIN_ID, makerName="alpha", pair="WETH/USDC")
         found["getMakersBooks"] = OperationExample(cut(books))
         found["postOperatorMakersMakerName"] = await sent(venue, "/operator/makers/beta", {"act": "exclude"})
@@ -178,6 +193,19 @@ async def first_events(venue: RunningVenue, path: str, query: dict[str, Any], co
             token = f"id: {data['token']}\n" if "token" in data else ""
             found["text"] += f"event: {kind}\n{token}data: {msgspec.json.encode(cut(data)).decode()}\n\n"
     return found
+
+
+def _listed(round_: Any) -> Any:
+    """A round, as everybody sees it in the list."""
+    found = msgspec.convert(round_, Auction)
+    whole = ListedRound(
+        auction_id=found.auction_id,
+        chain_id=found.chain_id,
+        opened_at=found.opened_at,
+        closed_at=found.closed_at,
+        orders=tuple(map(listed_order, found.orders)),
+    )
+    return msgspec.json.decode(msgspec.json.encode(public_round(whole)))
 
 
 async def _dead(venue: RunningVenue) -> str:

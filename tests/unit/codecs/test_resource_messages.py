@@ -54,7 +54,9 @@ SECRET = "postgres://user:hunter2@db/cambist"
 
 def test_chains() -> None:
     entry = ChainEntry(31337, "devnet", delta=True, market=True, rfq=False)
-    assert encode((entry,)) == b'[{"chainId":31337,"name":"devnet","delta":true,"market":true,"rfq":false}]'
+    assert encode((entry,)) == (
+        b'[{"chainId":31337,"name":"devnet","delta":true,"market":true,"rfq":false,"explorerUrl":null}]'
+    )
 
 
 def test_tokens() -> None:

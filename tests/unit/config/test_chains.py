@@ -34,6 +34,29 @@ def test_no_contract_of_ours_is_claimed_to_be_anywhere(chain_id: int) -> None:
     assert {chain.router, chain.delta_contract, chain.rfq_contract, chain.executor, chain.fee_vault} == {""}
 
 
+@pytest.mark.parametrize("chain_id", SHIPPED_CHAINS)
+def test_each_shipped_chain_has_an_explorer_of_its_own(chain_id: int) -> None:
+    others = {chain.explorer_url for other, chain in SHIPPED_CHAINS.items() if other != chain_id}
+    assert SHIPPED_CHAINS[chain_id].explorer_url.startswith("https://")
+    assert SHIPPED_CHAINS[chain_id].explorer_url not in others
+
+
+@pytest.mark.parametrize(
+    ("url", "reason"),
+    [
+        ("etherscan.io", "http://"),
+        ("javascript:alert(1)", "http://"),
+        ("https://etherscan.io/", "slash at its end"),
+        ("https://etherscan.io?a=1", "neither a query"),
+        ("https://user@etherscan.io", "neither user nor fragment"),
+        ("https://", "host"),
+    ],
+)
+def test_an_explorer_is_a_url_to_which_paths_can_be_appended(url: str, reason: str) -> None:
+    with pytest.raises(msgspec.ValidationError, match=reason):
+        msgspec.convert({"name": "x", "explorer_url": url}, ChainSettings)
+
+
 def test_signing_domains_are_those_that_clients_hard_code() -> None:
     chain = ChainSettings(name="devnet")
     assert (chain.rfq_domain_name, chain.delta_domain_name, chain.delta_domain_version) == (

@@ -2,5 +2,5 @@
 them.
 
 In: the body of POST /firm, the board, funds. Out: a signed order and its reservation, or a refusal.
-Reading order: `quotes`, `board`, `ledger`, `blacklist`, `takers`, `funds`, `memory`.
+Reading order: `quotes`, `board`, `ledger`, `recent`, `blacklist`, `takers`, `funds`, `memory`.
 """

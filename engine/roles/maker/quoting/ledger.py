@@ -248,16 +248,20 @@ class QuoteLedger:
             raise FirmRefused(message="Notional limit", detail="the quote is above notional_max of the pair")
         others = self._others(venue, now_s)
         open_max = exposure.open_max
-        if open_max is not None:
+        if others and open_max is not None:
             open_max -= _kept(open_max, exposure.by_venue, others)
         if open_max is not None and exposure.notional + notional > open_max:
             raise FirmRefused(
                 message="Notional limit",
                 detail="open quotes of the pair are at open_notional_max; retry later",
             )
-        if amount >= holding.funds - holding.reserved - _kept(holding.funds, holding.by_venue, others):
+        free, live_max = holding.funds - holding.reserved, self._live_max
+        if others:
+            free -= _kept(holding.funds, holding.by_venue, others)
+            live_max -= _kept(live_max, self._live_by_venue, others)
+        if amount >= free:
             raise FirmRefused(message="Not enough funds", detail="ask for less, or retry later")
-        if len(self._queue) >= self._live_max - _kept(self._live_max, self._live_by_venue, others):
+        if len(self._queue) >= live_max:
             raise FirmRefused(message="Too many open quotes", detail="retry later")
 
     def promise(
@@ -385,9 +389,7 @@ class QuoteLedger:
 
 
 def _kept(whole: int, by_venue: Mapping[VenueDomain, int], others: Collection[VenueDomain]) -> int:
-    """Compute how much of a whole is kept for other venues, beyond what these have already."""
-    if not others:
-        return 0
+    """Compute how much of a whole is kept for other venues, at least one, beyond what these have already."""
     each = whole // (2 * (len(others) + 1))
     return sum([max(each - by_venue.get(other, 0), 0) for other in others])
 

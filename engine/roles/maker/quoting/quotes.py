@@ -14,6 +14,7 @@ Choice: The refusal of a blacklisted user precedes every other refusal of a read
 """
 
 from collections.abc import Callable, Iterable, Mapping
+from time import perf_counter
 
 import msgspec
 
@@ -37,6 +38,7 @@ from ....host.safety.halts import Halts
 from .blacklist import Blacklist
 from .board import Board, PairState, message_tail
 from .ledger import MakerHolding, QuoteLedger, VenueDomain
+from .recent import RefusalReason, recent_ring, refusal_reason, refused_quote
 
 
 class PairDirection(msgspec.Struct, frozen=True):
@@ -91,6 +93,8 @@ class Desk:
             none.
         signed, refused: number of signed quotes, and of refused requests.
         blacklisted: number of answers without `order`, which blacklisted users get.
+        refusals: reason -> number of refused requests.
+        recent: the last requests, signed and refused (`RecentRing`).
         policy_refusal: reason of the last refusal by the signing key's policy; empty without one.
     """
 
@@ -104,6 +108,7 @@ class Desk:
         "_hold_until_s",
         "_maker",
         "_maker_text",
+        "_note",
         "_price_life_ms",
         "_random96",
         "_sign",
@@ -118,6 +123,8 @@ class Desk:
         "ledger",
         "markets",
         "policy_refusal",
+        "recent",
+        "refusals",
         "refused",
         "signed",
         "takers",
@@ -154,6 +161,9 @@ class Desk:
         self._hold_until_s = 0
         self._withheld: dict[str, str] = {}
         self.signed = self.refused = self.blacklisted = 0
+        self.refusals: dict[str, int] = {}
+        self.recent = recent_ring()
+        self._note = self.recent.extend
         self.policy_refusal = ""
         self._digest_of = digest_of_words_for(signer.domain_separator)
         self._sign = signer.key.signer_for(signer.chain_id, signer.contract)
@@ -181,10 +191,16 @@ class Desk:
             InvalidInput: the body is not a valid request.
             FirmRefused, TradingStopped, ServiceUnavailable: no quote is possible now.
         """
+        started = perf_counter()
+        request = None
         try:
-            return self._answer(decode_firm_request(raw), now_ms, venue)
-        except Exception:
+            request = decode_firm_request(raw)
+            return self._answer(request, now_ms, venue, started)
+        except Exception as error:
             self.refused += 1
+            reason = refusal_reason(error)
+            self.refusals[reason] = self.refusals.get(reason, 0) + 1
+            self._note_refusal(request, reason, now_ms, started)
             raise
 
     def obey(self, halts: Halts) -> None:
@@ -213,11 +229,11 @@ class Desk:
         self.withheld = "; ".join(self._withheld.values())
         self.board.withheld = bool(self.withheld)
 
-    def _answer(self, request: FirmRequest, now_ms: int, venue: VenueDomain) -> bytes:
+    def _answer(self, request: FirmRequest, now_ms: int, venue: VenueDomain, started: float) -> bytes:
         now_s = now_ms // 1000
         user = parse_address(request.user_address, "userAddress")
         if user in self._blacklisted_users:
-            return self._no_order()
+            return self._no_order(request, now_ms, started)
         market = self.markets.get((request.maker_asset, request.taker_asset)) or self.markets.get(
             (request.maker_asset.lower(), request.taker_asset.lower())
         )
@@ -234,7 +250,7 @@ class Desk:
         chain_time_s = self.chain_time_s
         if not ledger.admits(user, now_s if chain_time_s is None else chain_time_s):
             self.blacklist.add(user, now_s + self._unused_blacklist_s)
-            return self._no_order()
+            return self._no_order(request, now_ms, started)
         notional = taker_amount if gives_base else maker_amount
         # No await from `check` to `promise`: two quotes could else be checked against the same funds. The
         # reservation follows the signature, so that a refusal by the key's policy leaves nothing to release.
@@ -254,7 +270,7 @@ class Desk:
             self.policy_refusal = error.detail
             raise FirmRefused("the signing key's policy forbids it", message="Notional limit") from None
         base_sold = maker_amount if gives_base else -taker_amount
-        ledger.promise(
+        promise = ledger.promise(
             order_hash, user, holding, maker_amount, exposure, notional, base_sold, expiry_s, venue
         )
         self.signed += 1
@@ -269,6 +285,9 @@ class Desk:
             request.taker_amount or taker_amount,
             to_65(rs64, recovery_id),
         )
+        # References alone: the operator's view of them is made when the operator asks. The ring keeps the
+        # promises of its last quotes beyond their release from the ledger.
+        self._note((promise, now_ms, started, perf_counter()))
         return answer[:-1] + self._tail if self._tail else answer
 
     def _address_words(self, market: PairDirection, taker: bytes) -> bytes:
@@ -280,9 +299,23 @@ class Desk:
         market.addresses128[taker] = words
         return words
 
-    def _no_order(self) -> bytes:
+    def _no_order(self, request: FirmRequest, now_ms: int, started: float) -> bytes:
         self.blacklisted += 1
+        self._note_refusal(request, RefusalReason.BLACKLISTED, now_ms, started)
         return self._blacklisted_body
+
+    def _note_refusal(self, request: FirmRequest | None, reason: str, now_ms: int, started: float) -> None:
+        """Append a request without a quote to the ring of recent ones.
+
+        Args:
+            request: None if the body was unreadable.
+            started: `perf_counter()` at the begin of the answer.
+        """
+        market = None
+        if request is not None:
+            market = self.markets.get((request.maker_asset.lower(), request.taker_asset.lower()))
+        pair_id = "" if market is None else market.state.pair_id
+        self._note((refused_quote(request, pair_id, reason), now_ms, started, perf_counter()))
 
     def _open_book(self, state: PairState, now_ms: int) -> Book:
         book = state.book

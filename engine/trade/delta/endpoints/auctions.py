@@ -1,4 +1,4 @@
-"""Endpoints of Delta auctions: closed rounds, the reasons why an order is not filled, and the agents.
+"""Endpoints of Delta auctions: a closed round, the reasons why an order is not filled, and the agents.
 
 A request for an open round gets the answer for an unknown round. An agent in a cool-down stays in the list of
 agents; `explain` reports when all agents of an order are in a cool-down (`agentsRest`, or `agentsLate` if the
@@ -8,8 +8,6 @@ Source: ARCHITECTURE.md, "Auction"; interop.md 3, GET /v2/delta/agents/list/{cha
 """
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from itertools import groupby
-from operator import attrgetter
 from typing import Protocol
 
 from msgspec.structs import replace
@@ -19,9 +17,7 @@ from .....codecs.messages.auction_messages import (
     AgentScore,
     AgentScores,
     Auction,
-    AuctionsQuery,
     Explanation,
-    decode_auctions_query,
 )
 from .....codecs.messages.delta_messages import AgentList
 from .....codecs.messages.wire import encode
@@ -29,7 +25,7 @@ from .....config.errors import AuctionNotFound, OrderNotFound
 from .....config.limits import JSON_INT_MAX, VENUE_EXPLAINED_ROUNDS_MAX
 from .....crypto.addresses import to_checksum
 from ....host.server.routing import HttpCall, Reply
-from ....store.queries import auction_rounds, last_rounds, latest_rounds
+from ....store.queries import auction_rounds, last_rounds
 from ....store.rows import AuctionRound
 from ....store.store import Store
 from ....store.tables import AUCTION_ROUND
@@ -48,9 +44,6 @@ from ..orders.live_orders import LiveOrder
 from ..orders.terms import SettledOrder
 from ..resting.resting_price import RestingFacts
 from ..settlement.auction_settled import with_settlements
-
-_LISTED_MS = 86_400_000
-"""Age of the oldest listed round, milliseconds; a round's id is at least its opening, Unix milliseconds."""
 
 
 class ChainAuctions(Protocol):
@@ -97,7 +90,6 @@ class Auctions:
         lacks: returns, for a chain id and an order hash, the owner's funds that were missing at the last
             read.
         waits: reads the bridge transfers of an order that are neither delivered nor refunded.
-        check_operator: refuses, by an error, a request without an operator's API key.
     """
 
     def __init__(
@@ -109,7 +101,6 @@ class Auctions:
         resting: Callable[[int, bytes], RestingFacts | None] = lambda *_: None,
         lacks: Callable[[int, bytes], Sequence[MissingFund]] = lambda *_: (),
         waits: Callable[[bytes], Awaitable[Sequence[TransferWait]]] | None = None,
-        check_operator: Callable[[HttpCall], None] = lambda _: None,
     ) -> None:
         self._chains = chains
         self._store = store
@@ -118,22 +109,10 @@ class Auctions:
         self._resting = resting
         self._lacks = lacks
         self._waits = waits
-        self._check_operator = check_operator
 
     def endpoints(self) -> tuple[Endpoint, ...]:
         """Return the HTTP endpoints for closed rounds, reasons why an order is not filled, and agents."""
         return (
-            Endpoint(
-                method="GET",
-                path="/v2/delta/auctions",
-                coroutine=self._latest,
-                needs_key=True,
-                group="Delta auctions",
-                summary="The latest closed rounds of a chain, the latest first; for operators",
-                detail="Rounds name orders of all owners, so that an operator's API key is needed.",
-                query=AuctionsQuery,
-                answer=tuple[Auction, ...],
-            ),
             Endpoint(
                 method="GET",
                 path="/v2/delta/auctions/{auctionId}",
@@ -181,10 +160,6 @@ class Auctions:
         if not found:
             raise AuctionNotFound(field="auctionId", expected="the id of a closed round", got=auction_id)
         rows: list[AuctionRound] = [row_of(AUCTION_ROUND, values) for values in found]
-        return await self._auction_of(rows)
-
-    async def _auction_of(self, rows: Sequence[AuctionRound]) -> Auction:
-        """Describe a closed round by the stored rows of its orders; the round has at least one order."""
         first = rows[0]
         orders = [(row.auction_id, round_of(row).order) for row in rows]
         return Auction(
@@ -242,17 +217,6 @@ class Auctions:
                 is_carried=of_chain is None or live is None or of_chain.is_carried(live),
             )
         )
-
-    async def _latest(self, call: HttpCall) -> Reply:
-        self._check_operator(call)
-        query = decode_auctions_query(call.request.query or b"")
-        served = delta_chain_at(self._chains, query.chain_id, "chainId")
-        (found,) = await self._store.read(
-            latest_rounds(served.chain_id, call.now_ms - _LISTED_MS, query.limit)
-        )
-        rows: list[AuctionRound] = [row_of(AUCTION_ROUND, values) for values in found]
-        rounds = [list(group) for _, group in groupby(rows, attrgetter("auction_id"))]
-        return Reply(200, encode([await self._auction_of(of_round) for of_round in rounds]))
 
     async def _auction(self, call: HttpCall) -> Reply:
         return Reply(200, encode(await self.auction(_auction_id(call.parameters[0]))))

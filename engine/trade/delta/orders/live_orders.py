@@ -183,6 +183,7 @@ class LiveOrders(LiveRows[DeltaOrderRow, LiveOrder]):
         outcome = await self._store.write(DELTA.submitted(row, encode_document(document)))
         match outcome:
             case Done():
+                self._accepted += 1
                 self._put(LiveOrder(row, order, without_struct(document), terms, causer=causer))
                 return row
             case Duplicate(unique=0):

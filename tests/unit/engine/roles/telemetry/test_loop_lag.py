@@ -24,3 +24,20 @@ async def test_a_turn_that_comes_late_is_counted_by_how_late(
     }  # fmt: skip
     assert abs(found.delays.total_s - 60.315) < 1e-6
     assert abs(found.lag_s_max - 60.0) < 1e-6
+
+
+async def test_the_worst_delay_is_that_since_it_was_last_taken(
+    mock_clock: trio.testing.MockClock, nursery: trio.Nursery
+) -> None:
+    lag = LoopLag()
+    nursery.start_soon(lag.run)
+    assert lag.take_worst_s() is None
+    for late in ((0.5, 0.25, 0.0), (0.0,)):
+        for late_s in late:
+            await trio.testing.wait_all_tasks_blocked()
+            mock_clock.jump(LOOP_LAG_EVERY_S + late_s)
+        await trio.testing.wait_all_tasks_blocked()
+        worst_s = lag.take_worst_s()
+        assert worst_s is not None
+        assert abs(worst_s - late[0]) < 1e-9
+    assert lag.take_worst_s() is None
