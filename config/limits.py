@@ -316,6 +316,7 @@ VENUE_AUCTION_DETAIL_CHARS_MAX = 300  # of a bid's detail in such a record
 PRICE_HISTORY_SAMPLES_MAX = 5_760  # prices of a token that are kept: a day at PRICE_SAMPLE_S
 PRICE_HISTORY_TOKENS_MAX = 512  # listed tokens with a history of prices, 46 KB each
 PRICE_HISTORY_POINTS_MAX = 1_500  # of one answer of GET /prices/history
+DEPTH_UNIT_USD = 2_500  # worth of the least size of GET /prices/depth, about
 PRICE_HISTORY_POINTS_DEFAULT = 600  # at most, where the query names no step
 SHARED_ANSWERS_MAX = 64  # encoded answers that one endpoint keeps for all who ask alike
 OPERATOR_SERIES_STEPS_MAX = 360  # of the venue's counters: an hour at SERIES_STEP_S

@@ -23,6 +23,7 @@ PROCESS_PAUSE_S_MAX = 5.0
 PROCESS_STEADY_S = 60.0  # a process that lived so long ends a row of crashes
 LOOP_LAG_EVERY_S = 0.25  # between two measurements of the delay of tasks
 SERIES_STEP_S = 10.0  # of the series of an operator's counters
+DEPTH_LIFE_S = 5.0  # for which an answer of GET /prices/depth is kept
 PRICE_SAMPLE_S = 15.0  # between two samples of all listed tokens' prices
 PUBLIC_ROUNDS_S = 1.0  # for which the public list of closed rounds is kept
 

@@ -103,6 +103,34 @@ class PriceHistoryAnswer(Struct, frozen=True, rename="camel", kw_only=True):
     points: tuple[PricePoint, ...]
 
 
+DepthLevel = tuple[str, str]
+"""A size of the base token, and the amount of the quote token for it; raw units."""
+
+
+class PriceDepthQuery(Struct, frozen=True, rename="camel", kw_only=True):
+    """Query of GET /prices/depth: addresses or symbols of two listed tokens of a chain."""
+
+    chain_id: ChainId
+    base: str
+    quote: str
+
+
+class PriceDepthAnswer(Struct, frozen=True, rename="camel", kw_only=True):
+    """Answer of GET /prices/depth: what sizes of `base` cost in `quote`, the least size first.
+
+    Attributes:
+        unit: the least size, raw units of `base`.
+        bids, asks: levels of selling, and of buying, `base`; a side ends at the first size without a route.
+    """
+
+    chain_id: ChainId
+    base: str
+    quote: str
+    unit: str
+    bids: tuple[DepthLevel, ...]
+    asks: tuple[DepthLevel, ...]
+
+
 # --- Tokens -------------------------------------------------------------------------------------------
 
 
@@ -502,4 +530,5 @@ decode_partner_fee_query = query_decoder(PartnerFeeQuery)
 decode_fiat_tokens_query = query_decoder(FiatTokensQuery)
 decode_adapters_query = query_decoder(AdaptersQuery)
 decode_price_history_query = query_decoder(PriceHistoryQuery)
+decode_price_depth_query = query_decoder(PriceDepthQuery)
 decode_maker_books_query = query_decoder(MakerBooksQuery)

@@ -24,7 +24,7 @@ def running(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Running]:
 async def told(browser: Browser, running: Running, *story: str) -> Any:
     """Report of a story; the page called no other host but the venue and its chain's node."""
     visit: Visit = await browser.look("console_trade", running.url, *story)
-    assert [line for line in visit.complaints if "404" not in line] == []
+    assert visit.complaints == ()
     assert {url.rstrip("/") for url in visit.foreign} <= {running.rpc}
     return visit.told
 

@@ -86,8 +86,9 @@ export function marketView(pair) {
   /** @param {AbortSignal} signal */
   async function latest(signal) {
     const chain = state.chain?.chainId;
-    const [trades, stats] = await Promise.all([ask(`/v2/delta/trades?chainId=${chain}&limit=${FILLS_SHOWN}`, { signal }), ask(`/stats?chainId=${chain}`, { signal })]).catch(() => [null, null]);
-    if (signal.aborted || !trades) return;
+    const told = await Promise.all([ask(`/v2/delta/trades?chainId=${chain}&limit=${FILLS_SHOWN}`, { signal }), ask(`/stats?chainId=${chain}`, { signal })]).catch(() => null);
+    if (signal.aborted || !told) return;
+    const [trades, stats] = told;
     show(fills, trades.length ? tradesTable(trades) : notice("No fills yet", "Each settled trade of the venue appears here."));
     figures.surplus = stats.medianSurplusBps === null ? undefined : signedBps(Number(stats.medianSurplusBps));
     figures.fill = stats.medianFillMs === null ? undefined : stats.medianFillMs < 10_000 ? `${(stats.medianFillMs / 1_000).toFixed(1)} s` : duration(stats.medianFillMs / 1_000);

@@ -75,9 +75,10 @@ export function otcPage(main, rest) {
   async function look(signal) {
     const chain = state.chain?.chainId;
     const me = state.wallet?.address;
-    const read = async (/** @type {string} */ path) => (await ask(`/ft/p2p/${chain}/${path}?limit=${PAGE}`, { signal })).orders;
+    const of = async (/** @type {string} */ taker) => (await ask(`/ft/p2p/${chain}/taker/${taker}?limit=${PAGE}`, { signal })).orders;
+    const by = async (/** @type {string} */ maker) => (await ask(`/ft/p2p/${chain}/maker/${maker}?limit=${PAGE}`, { signal })).orders;
     try {
-      const [open, tome, mine] = await Promise.all([read(`taker/${ANYONE}`), me ? read(`taker/${me}`) : null, me ? read(`maker/${me}`) : null]);
+      const [open, tome, mine] = await Promise.all([of(ANYONE), me ? of(me) : null, me ? by(me) : null]);
       if (signal.aborted) return;
       const isOpen = (/** @type {Api_StoredOrder} */ one) => OPEN.includes(one.state);
       lists = { open: open.filter((/** @type {Api_StoredOrder} */ one) => one.state === "PENDING"), tome: tome?.filter(isOpen) ?? null, mine };

@@ -81,6 +81,7 @@ from ...trade.otc.engine import OtcEngine, open_otc
 from ...trade.otc.purge import OtcPurge
 from ...trade.quote.endpoints import Quotes
 from ...trade.quote.issued import IssuedRoutes
+from ...trade.quote.price_depth import PriceDepth
 from ...trade.quote.price_history import PriceHistory
 from ...trade.quote.quote_streams import QuoteStreams, StreamedChain, stream_endpoints
 from ...trade.routing.makers import MakersOpening, nodes_of, open_chains, open_makers
@@ -228,6 +229,7 @@ class VenueApp:
             *MarketEndpoints(market, self._asker_of, self.admission).endpoints(),
             *Resources(parts.chains, settings).endpoints(),
             *self._history.endpoints(),
+            *PriceDepth(parts.chains, clock.now_ms).endpoints(),
             *self._partner_endpoints(venue),
             *stream_endpoints(self._streams),
             *TapeEndpoints(parts.tapes.of_chain, self._trade_streams).endpoints(),

@@ -30,7 +30,7 @@ from ..api.routes import Endpoint
 from ..api.shared_answers import SharedAnswers
 from ..routing.search.plan import SwapRequest
 from ..routing.tokens import ListedToken
-from ..served.served_chain import ServedChain, ServedChains, market_chain_at
+from ..served.served_chain import ServedChain, ServedChains, served_chain_at
 
 SIZES = (1, 5, 20, 50, 100)
 
@@ -78,7 +78,7 @@ class PriceDepth:
 
     async def _show(self, call: HttpCall) -> Reply:
         query = decode_price_depth_query(call.request.query or b"")
-        served = market_chain_at(self._chains, query.chain_id, "chainId")
+        served = served_chain_at(self._chains, query.chain_id, "chainId")
         base, quote = served.tokens.listed(query.base, "base"), served.tokens.listed(query.quote, "quote")
         if base.routed == quote.routed:
             raise InvalidInput(field="quote", expected="another token than base", got=query.quote)

@@ -50,6 +50,7 @@ from ....codecs.messages.otc_messages import (
 from ....codecs.messages.resource_messages import (
     ChainList,
     ContractsDocument,
+    PriceDepthAnswer,
     PriceHistoryAnswer,
     TokenList,
 )
@@ -206,6 +207,11 @@ class VenueClient:
         if step_s is not None:
             query["step"] = step_s
         return await self._get("/prices/history", query, _json(PriceHistoryAnswer))
+
+    async def price_depth(self, chain_id: int, base: str, quote: str) -> PriceDepthAnswer:
+        """GET /prices/depth: what five sizes of `base` cost in `quote`; addresses or symbols of listed tokens."""
+        query: dict[str, object] = {"chainId": chain_id, "base": base, "quote": quote}
+        return await self._get("/prices/depth", query, _json(PriceDepthAnswer))
 
     async def contracts(self) -> ContractsDocument:
         """GET /resources/contracts.json: the addresses of the venue's contracts by chain."""

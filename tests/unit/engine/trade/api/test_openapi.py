@@ -65,7 +65,7 @@ async def test_every_route_that_is_served_is_described_and_no_other(
             ("GET", "/fiat/tokens/categories"), ("GET", "/adapters/contracts"),
             ("GET", "/adapters/list"), ("GET", "/adapters/contract-takers"),
             ("GET", "/prices/partnerfee/{chainId}"), ("GET", "/makers/scores"), ("GET", "/makers/books"),
-            ("GET", "/v2/delta/auctions"), ("GET", "/operator/status"), ("GET", "/prices/history"),
+            ("GET", "/v2/delta/auctions"), ("GET", "/operator/status"), ("GET", "/prices/history"), ("GET", "/prices/depth"),
             ("POST", "/operator/makers/{makerName}"), ("POST", "/operator/otc/purge"),
             ("GET", "/resources/contracts.json"), ("GET", "/resources/errors.json"), ("GET", "/healthz"),
             ("GET", "/readyz"), ("GET", "/metrics"), ("GET", "/openapi.json"), ("GET", "/asyncapi.json"),
