@@ -39,7 +39,7 @@ async def test_makers_are_shown_as_the_venue_sees_them(browser: Browser, running
 
 
 async def test_a_maker_sees_its_own_book_by_its_signature(browser: Browser, running: Running) -> None:
-    report = await told(browser, running, "own", "venue", "key-1", SECRETS["beta"], refusals=1)
+    report = await told(browser, running, "own", "venue", "key-1", SECRETS["beta"], refusals=2)
     assert "signature" in report["refused"].lower()
     assert report["name"] == "beta"
     assert [line[0] for line in report["shown"]] == ["WBTC/USDC", "WETH/DAI", "WETH/USDC"]

@@ -35,8 +35,8 @@ export function lineChart({ label, text, height = 240, leastSpan = 0.002, fromZe
   function draw() {
     const all = series.flatMap(({ points }) => points);
     const width = box.clientWidth;
-    if (all.length < 2 || !width) {
-      box.replaceChildren(h("p", { class: "quiet small" }, all.length < 2 ? "The line begins with the second value." : ""));
+    if ((series[0]?.points.length ?? 0) < 2 || !width) {
+      box.replaceChildren(h("p", { class: "quiet small" }, width ? "The line begins with the second value." : ""));
       return;
     }
     const [left, right, top, low] = [MARGIN.left, width - MARGIN.right, MARGIN.top, height - MARGIN.bottom];

@@ -40,7 +40,7 @@ export function makersPage(main, rest) {
     caption: "Pairs, as the venue sees them", key: (one) => one.pair, empty, onPick: (one) => { pair = one.pair; pairs.pick(pair); refresh(); },
     columns: [
       { name: "Pair", cell: (/** @type {Api_ViewedPair} */ one) => one.pair },
-      { name: "Standing", cell: (one) => badge(one.standing, one.standing === "live" ? "good" : "warn") },
+      { name: "Standing", isWide: true, cell: (one) => badge(one.standing, one.standing === "live" ? "good" : "warn") },
       { name: "Bid", isNumber: true, cell: (one) => (one.bestBid === null ? "–" : whole(one.bestBid)) },
       { name: "Ask", isNumber: true, cell: (one) => (one.bestAsk === null ? "–" : whole(one.bestAsk)) },
       { name: "Confirmed", isWide: true, cell: (one) => age(one.confirmed) },

@@ -98,6 +98,8 @@ export function marketView(pair) {
   let stops = /** @type {(() => void)[]} */ ([]);
   function again() {
     for (const stop of stops) stop();
+    const [base, quote] = pair();
+    if (base.address === quote.address) return; // a pair that is being chosen
     stops = [poll(history, HISTORY_MS), poll(sizes, DEPTH_MS), poll(latest, FILLS_MS)];
   }
   drawSpans();

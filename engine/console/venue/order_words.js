@@ -30,9 +30,9 @@ export const isAcross = ({ input, output }) => input.chainId !== output.chainId;
 
 /** What an order trades, in whole tokens: what it traded once it is filled. @param {Api_OrderRecord} record */
 export function tradeInWords({ status, input, output }) {
-  const isFilled = status === "COMPLETED" && input.executedAmount && output.executedAmount;
-  const gave = (isFilled ? input.executedAmount : input.amount ?? input.maxAmount) ?? "0";
-  const got = (isFilled ? output.executedAmount : output.amount ?? output.expectedAmount ?? output.minAmount) ?? "0";
+  const isFilled = status === "COMPLETED";
+  const gave = (isFilled ? input.executedAmount : null) ?? input.amount ?? input.maxAmount ?? "0";
+  const got = (isFilled ? output.executedAmount : null) ?? output.amount ?? output.expectedAmount ?? output.minAmount ?? "0";
   return `${ofEnd(input, gave)} → ${ofEnd(output, got)}${input.chainId !== output.chainId ? ` on ${chainName(output.chainId)}` : ""}`;
 }
 

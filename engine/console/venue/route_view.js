@@ -1,6 +1,6 @@
 // Draws a price route: a band for each fill, as thick as its share, from the sold token over hops to the bought one.
 import { h, s, show, table } from "/console/shared/dom.js";
-import { bpsOff, formatUnits, percent, price, usd } from "/console/shared/amounts.js";
+import { formatUnits, price, usd } from "/console/shared/amounts.js";
 import { shareBar } from "/console/shared/charts.js";
 import { amount, token } from "./state.js";
 
@@ -119,11 +119,12 @@ export function othersTable(market) {
   const best = BigInt(isSale ? market.destAmount : market.srcAmount);
   const others = Object.entries(market.others ?? {});
   const got = (/** @type {{srcAmount: string, destAmount: string}} */ one) => BigInt(isSale ? one.destAmount : one.srcAmount);
-  const worse = (/** @type {bigint} */ amount) => (isSale ? -bpsOff(amount, best) : bpsOff(amount, best));
+  const end = isSale ? market.destToken : market.srcToken;
+  const worse = (/** @type {bigint} */ raw) => (isSale ? best - raw : raw - best);
   const line = (/** @type {[string, Api_OtherRoute]} */ [name, one]) => {
     const off = worse(got(one));
-    return [name, isSale ? amount(got(one), market.destToken) : amount(got(one), market.srcToken),
-      off === 0n ? h("span", { class: "quiet" }, "the same") : h("span", { class: off > 0n ? "warn" : "good" }, `${percent(off < 0n ? -off : off)} ${off > 0n ? "worse" : "better"}, before gas`)];
+    return [name, amount(got(one), end),
+      off === 0n ? h("span", { class: "quiet" }, "the same") : h("span", { class: off > 0n ? "warn" : "good" }, `${amount(off < 0n ? -off : off, end)} ${off > 0n ? "worse" : "better"}, before gas`)];
   };
   others.sort(([, one], [, other]) => Number(worse(got(one)) - worse(got(other))));
   return h("div", { class: "part" },

@@ -34,7 +34,12 @@ const choice = (values, text, chosen, label, changed) => /** @type {HTMLSelectEl
   h("select", { "aria-label": label, onchange: changed }, values.map((value) => h("option", { value: String(value), selected: value === chosen }, text(value)))));
 
 /** Write into a field, but never while a person is in it. @param {HTMLInputElement} input @param {string} text */
-const propose = (input, text) => { if (document.activeElement !== input) input.value = text; };
+const propose = (input, text) => {
+  if (document.activeElement !== input) input.value = text;
+  fit(input);
+};
+/** Make the letters of a long amount smaller. @param {HTMLInputElement} input */
+const fit = (input) => input.classList.toggle("long", input.value.length > 8);
 
 /** The tokens of the first trade: the wrapped native one for dollars. @param {import("./state.js").Token[]} tokens */
 function firstPair(tokens) {
@@ -52,7 +57,7 @@ export function tradeForm({ onAsk, onReview }) {
   const fault = h("p", { class: "fault", role: "alert", id: "amount-fault" });
   const [first, second] = firstPair(tokens);
   const money = (/** @type {string} */ label, /** @type {"SELL" | "BUY"} */ of, /** @type {import("./state.js").Token} */ chosen) => {
-    const input = /** @type {HTMLInputElement} */ (h("input", { id: `amount-${of}`, inputmode: "decimal", autocomplete: "off", placeholder: "0", "aria-describedby": "amount-fault", oninput: () => { side = of; asked(); }, onblur: () => update() }));
+    const input = /** @type {HTMLInputElement} */ (h("input", { id: `amount-${of}`, inputmode: "decimal", autocomplete: "off", placeholder: "0", "aria-describedby": "amount-fault", oninput: () => { fit(input); side = of; asked(); }, onblur: () => update() }));
     const picker = tokenPicker(label, () => (of === "BUY" ? reached() : tokens), chosen, () => repaired());
     const [has, worth] = [h("span", {}), h("span", {})];
     const under = h("div", { class: "under" }, worth);
