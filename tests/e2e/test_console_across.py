@@ -51,17 +51,17 @@ def orders_of(up: Devnet, owner: str) -> list[dict[str, Any]]:
 
 
 async def test_an_order_is_followed_to_its_delivery_on_the_other_chain(browser: Browser, up: Devnet) -> None:
-    report = await told(browser, up, "order", "1", "Order", "USDC", "1", "SELL", THERE)
+    report = await told(browser, up, "order", "1", "Gasless", "USDC", "1", "SELL", THERE)
     assert {line[0] for line in report["bridges"]} == {"across", "cctp"}
     terms = report["agreement"]["terms"]
     assert terms["You pay"] == "exactly 1 WETH"
     assert terms["You receive"].startswith("at least 2,")
     assert terms["You receive"].endswith(f" USDC, on second devnet · {FAR}")
-    assert terms["Bridge"].split()[0] == report["bridges"][0][0]
+    assert report["bridges"][0].startswith(terms["Bridge"].split()[0])
     assert terms["Bridge’s fee"].endswith(" USDC, in these amounts already")
     assert terms["If it fails"].startswith(f"USDC is paid back to you on devnet · {NEAR}")
     assert report["said"][0].startswith("✓ 0x")
-    assert report["said"][-1].startswith("✓ accepted as order ")
+    assert report["said"][-1] == "✓ accepted"
     assert any("bridging" in entry for entry in report["timeline"])
     assert f"delivered on second devnet · {FAR}" in report["timeline"][-1]
     assert report["title"].endswith(f" USDC on second devnet · {FAR}")
@@ -73,7 +73,7 @@ async def test_an_order_is_followed_to_its_delivery_on_the_other_chain(browser: 
 
 
 async def test_a_purchase_arrives_to_the_unit(browser: Browser, up: Devnet) -> None:
-    report = await told(browser, up, "order", "2", "Order", "USDC", "500", "BUY", THERE)
+    report = await told(browser, up, "order", "2", "Gasless", "USDC", "500", "BUY", THERE)
     assert report["agreement"]["terms"]["You receive"] == f"exactly 500 USDC, on second devnet · {FAR}"
     assert report["agreement"]["terms"]["You pay"].startswith("at most 0.")
 
@@ -81,7 +81,7 @@ async def test_a_purchase_arrives_to_the_unit(browser: Browser, up: Devnet) -> N
 async def test_wrapped_native_tokens_go_without_a_swap_and_arrive_unwrapped(
     browser: Browser, up: Devnet
 ) -> None:
-    report = await told(browser, up, "order", "2", "Order", "ETH", "1", "SELL", THERE)
+    report = await told(browser, up, "order", "2", "Gasless", "ETH", "1", "SELL", THERE)
     terms = report["agreement"]["terms"]
     assert terms["You pay"] == "exactly 1 WETH"
     assert re.fullmatch(rf"at least 0\.99\d* ETH, on second devnet · {FAR}", terms["You receive"])
@@ -235,7 +235,7 @@ async def test_an_order_from_a_vault_is_shown_with_its_shares(
     record = placed(up, tmp_path, 3, "swap", "USDC", "WETH", "100", "--strategy", vault)
     report = await told(browser, up, "record", "order-vault", record["id"], "{}", "")
     assert report["head"]["Kind"] == "vault order"
-    assert report["head"]["Sold from the vault"] == f"USDC Vault {vault}"
+    assert report["head"]["Sold from the vault"].startswith(f"USDC Vault {vault[:6]}…")
     assert report["head"]["Shares, at most"].endswith(" vUSDC")
     assert report["head"]["Received"].endswith(" WETH")
     assert report["faults"] == []
@@ -251,9 +251,9 @@ async def test_an_order_of_a_handler_is_shown_with_its_bounds(
     reasons = json.dumps([{"code": "handlerRests", "text": f"the order's handler rests: {markup}"}])
     report = await told(browser, up, "record", "order-handler", record["id"], json.dumps(changes), reasons)
     assert report["head"]["Kind"] == "handler order"
-    assert report["head"]["Handler"] == f"{OTHER} trades it, and no agent bids"
+    assert re.fullmatch(rf"{OTHER[:6]}….* trades it, and no agent bids", report["head"]["Handler"])
     assert report["head"]["Data for the handler"] == "96 bytes"
-    assert report["head"]["Least received"].endswith(" USDC")
+    assert report["head"]["At least"].endswith(" USDC")
     assert report["reasons"] == [f"The order's handler rests: {markup}."]
     assert report["elements"] == 0
     assert report["faults"] == []

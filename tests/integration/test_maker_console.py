@@ -22,5 +22,7 @@ async def test_an_operator_sees_prices_and_stops_the_maker(tmp_path: Path, brows
     assert report["pairs"][0][:2] == ["WETH/USDC", "quoted"]
     assert {token[0] for token in report["tokens"]} == {"WETH", "USDC", "DAI"}
     assert report["reasons"]
+    assert report["question"].startswith("Stop everything?")
+    assert report["kept"] is True
     assert report["faults"] == []
     assert report["overflowing"] == []

@@ -4,7 +4,7 @@ import { ask } from "/console/shared/http.js";
 import { duration, price, signedBps } from "/console/shared/amounts.js";
 import { depthChart, lineChart } from "/console/shared/charts.js";
 import { poll } from "./poll.js";
-import { amount, explorerUrl, state, token } from "./state.js";
+import { amount, explorerUrl, isOneToken, state, token } from "./state.js";
 
 const SPANS = /** @type {[string, number][]} */ ([["15 min", 900], ["1 h", 3_600], ["24 h", 86_400]]);
 const HISTORY_MS = 15_000;
@@ -99,7 +99,7 @@ export function marketView(pair) {
   function again() {
     for (const stop of stops) stop();
     const [base, quote] = pair();
-    if (base.address === quote.address) return; // a pair that is being chosen
+    if (isOneToken(base, quote)) return;
     stops = [poll(history, HISTORY_MS), poll(sizes, DEPTH_MS), poll(latest, FILLS_MS)];
   }
   drawSpans();

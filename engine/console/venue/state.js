@@ -67,6 +67,9 @@ export const amountOf = (raw, of, digits) => `${formatUnits(raw, of.decimals, di
 /** The same by the token's address. @param {bigint | string} raw @param {string} address @param {number} [digits] @param {number} [chainId] */
 export const amount = (raw, address, digits, chainId) => amountOf(raw, token(address, chainId), digits);
 
+/** Whether two tokens have no price in one another: they are the same, or the native token and its wrapped form. @param {Token} one @param {Token} other */
+export const isOneToken = (one, other) => one.address.toLowerCase() === other.address.toLowerCase() || one.symbol === `W${other.symbol}` || other.symbol === `W${one.symbol}`;
+
 /** A block explorer's page, or null where the chain has no explorer. @param {number} chainId @param {"tx" | "address"} kind @param {string} text */
 export function explorerUrl(chainId, kind, text) {
   const base = state.chains.find((chain) => chain.chainId === Number(chainId))?.explorerUrl;
