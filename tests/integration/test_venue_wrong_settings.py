@@ -89,6 +89,7 @@ WRONG = [
     ("delta_gas = 1000", "quote_streams_max = 0", "venue: quote_streams_max is at least 1"),
     ("delta_gas = 1000", "otc_small_usd = -0.5", "venue: otc_small_usd is 0 or more, got -0.5"),
     ("delta_gas = 1000", "event_streams_max = 0", "venue: event_streams_max is at least 1"),
+    ("delta_gas = 1000", "trade_streams_max = 0", "venue: trade_streams_max is at least 1"),
     ("delta_gas = 1000", "blacklist_s = 0", "venue.blacklist_s: "),
     ("delta_gas = 1000", "firm = { soft_s = 5, hard_s = 1 }", "venue.firm: soft_s is above hard_s"),
     ("delta_gas = 1000", "firm = { soft_s = nan }", "venue.firm.soft_s: "),

@@ -48,6 +48,7 @@ from ....codecs.messages.otc_messages import (
     StoredOrder,
 )
 from ....codecs.messages.resource_messages import ContractsDocument, TokenList
+from ....codecs.messages.tape_messages import TradeKind, TradeMessage, TradeStatistics
 from ....codecs.messages.vocabulary import DeliveryState, MarketVersion, Mode
 from ....codecs.messages.webhook_messages import DeliveryPage, ReplayBody, ReplayResponse, WebhookList
 from ....codecs.messages.wire import decoder, encode
@@ -322,6 +323,23 @@ class VenueClient:
     async def auction(self, auction_id: int) -> Auction:
         """GET /v2/delta/auctions/{id}: the record of a closed auction."""
         return await self._get(f"/v2/delta/auctions/{auction_id}", {}, _json(Auction))
+
+    async def trades(
+        self, chain_id: int, *, limit: int = limits.TAPE_LISTED_DEFAULT, kind: TradeKind | None = None
+    ) -> tuple[TradeMessage, ...]:
+        """GET /v2/delta/trades: the venue's latest trades on a chain, the latest first.
+
+        Args:
+            limit: most trades.
+            kind: only trades of this kind; None for both.
+        """
+        query = {"chainId": chain_id, "limit": limit, "kind": "" if kind is None else kind.value}
+        read = _json(tuple[TradeMessage, ...], bytes_max=_LISTING_BYTES_MAX)
+        return await self._get("/v2/delta/trades", query, read)
+
+    async def trade_statistics(self, chain_id: int) -> TradeStatistics:
+        """GET /stats: statistics of the venue's trades on a chain in the last 24 hours."""
+        return await self._get("/stats", {"chainId": chain_id}, _json(TradeStatistics))
 
     async def build_cancellation(self, ids: Sequence[str]) -> CancellationBuildResponse:
         """POST /v2/delta/orders/build/cancellation: the EIP-712 typed data that cancels orders, to sign."""
