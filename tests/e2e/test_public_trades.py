@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 import trio
 
+from cambist.client import TradeKind, Venue
 from cambist.codecs.contracts import calldata
 from cambist.crypto.addresses import to_checksum
 from cambist.crypto.hexadecimal import to_hex
@@ -87,6 +88,11 @@ async def test_market_swaps_are_told_and_fills_of_otc_orders_are_not(world: Worl
                 ("open", {"event": "open", "token": token}),
                 ("trade", second),
             ]
+        async with Venue.open(web.url, CHAIN_ID) as program:
+            (latest,) = await program.trades(limit=1, kind=TradeKind.MARKET)
+            assert latest.transaction_hash == second["transactionHash"]
+            assert await program.trades(kind=TradeKind.DELTA) == []
+            assert (await program.statistics()).fills == 2
         statistics = await web.get("/stats", chainId=CHAIN_ID)
         assert (statistics["fills"], statistics["agents"]) == (2, [])
         assert [one["maker"] for one in statistics["makers"]] == ["alpha", "beta"]
