@@ -79,6 +79,7 @@ TOPICS: dict[str, tuple[str, ...]] = {
         "config.sections.webhooks",
         "engine.trade.events",
     ),
+    "Trades and statistics": ("engine.trade.tape",),
     "Makers at the venue": (
         "codecs.messages.maker_messages",
         "crypto.hmac_auth",

@@ -14,6 +14,14 @@ The names in `__all__` are public: docs/reference/stability.md.
 from .codecs.messages.auction_messages import Explanation
 from .codecs.messages.delta_messages import OrderRecord
 from .codecs.messages.resource_messages import TokenEntry, TokenList
+from .codecs.messages.tape_messages import (
+    AgentVolume,
+    HourVolume,
+    MakerVolume,
+    TradeKind,
+    TradeMessage,
+    TradeStatistics,
+)
 from .codecs.messages.vocabulary import Mode, OrderStatus, OtcState, Side
 from .config.errors import (
     CambistError,
@@ -39,6 +47,7 @@ from .engine.trader.client.public.venue import Venue
 from .engine.trader.client.terms import TradedToken
 
 __all__ = [
+    "AgentVolume",
     "Allowing",
     "Amount",
     "AsyncioVenue",
@@ -49,7 +58,9 @@ __all__ = [
     "ConfigError",
     "DeltaOrderState",
     "Explanation",
+    "HourVolume",
     "Key",
+    "MakerVolume",
     "Mode",
     "OfferDeclined",
     "OfferedTrade",
@@ -66,7 +77,10 @@ __all__ = [
     "TokenEntry",
     "TokenList",
     "TradeFailed",
+    "TradeKind",
+    "TradeMessage",
     "TradeResult",
+    "TradeStatistics",
     "TradeVerdict",
     "TradedToken",
     "UnsafeTransaction",

@@ -108,6 +108,16 @@ async def test_blocks_without_fills_wake_no_tape(store: Store) -> None:
         assert tape.statistics().reads == reads + 1
 
 
+async def test_changes_that_are_reported_together_are_all_read(store: Store) -> None:
+    tape = a_tape(store)
+    async with following(tape):
+        fills = [an_otc_fill(number, chain_id=CHAIN_ID) for number in (1, 2)]
+        assert await store.write(Unit(filled_rows(*fills))) == Done()
+        tape.note(0)
+        tape.note(1)
+        await is_so(tape, (2, 1), (1, 1))
+
+
 async def test_two_engines_on_one_database_have_the_same_tape(tmp_path: Path, postgres_url: str) -> None:
     """Only one of the two indexers stores a block; the other one's tape hears of it all the same."""
     chain = ScriptedChain()

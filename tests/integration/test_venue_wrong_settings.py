@@ -58,6 +58,16 @@ credentials = {{ domain = "venue", access_key = "key-1", secret = "env:ALPHA" }}
 url = "http://127.0.0.1:10/31337"
 """.format_map(ADDRESSES)
 MAKER = "venue.makers.alpha.chains.31337"
+KEY_LINE = 'credentials = { domain = "venue", access_key = "key-1", secret = "env:ALPHA" }'
+ACCOUNT = "0x70997970C51812dc3A010C7d01b50e0d17dc79C8"
+TWO_MAKERS = f"""
+[venue.makers.beta]
+accounts = ["{ACCOUNT}"]
+chains.31337.url = "http://b"
+[venue.makers.gamma]
+accounts = ["{ACCOUNT.lower()}"]
+chains.31337.url = "http://g"
+"""
 MAKER_URL = 'url = "http://127.0.0.1:10/31337"'
 NODE_URL = 'urls = ["http://127.0.0.1:9"]'
 KEYED = "keyed = { per_s = 200, burst = 100 }"
@@ -89,6 +99,7 @@ WRONG = [
     ("delta_gas = 1000", "quote_streams_max = 0", "venue: quote_streams_max is at least 1"),
     ("delta_gas = 1000", "otc_small_usd = -0.5", "venue: otc_small_usd is 0 or more, got -0.5"),
     ("delta_gas = 1000", "event_streams_max = 0", "venue: event_streams_max is at least 1"),
+    ("delta_gas = 1000", "trade_streams_max = 0", "venue: trade_streams_max is at least 1"),
     ("delta_gas = 1000", "blacklist_s = 0", "venue.blacklist_s: "),
     ("delta_gas = 1000", "firm = { soft_s = 5, hard_s = 1 }", "venue.firm: soft_s is above hard_s"),
     ("delta_gas = 1000", "firm = { soft_s = nan }", "venue.firm.soft_s: "),
@@ -106,8 +117,24 @@ WRONG = [
     ("env:ALPHA", "top secret", "venue.makers.alpha.credentials.secret: expected env:NAME or file:PATH"),
     ('"env:ALPHA"', '"env:ALPHA", secret_encoding = "hex"', "venue.makers.alpha.credentials: secret: is not"),
     ('"key-1"', '"key\\n1"', "venue.makers.alpha.credentials: X-AUTH-ACCESS-KEY: expected visible ASCII"),
+    (KEY_LINE, f'{KEY_LINE}\naccounts = ["0x12"]', "venue.makers.alpha: accounts are 0x and 40 hexadecimal"),
+    (
+        KEY_LINE,
+        f"{KEY_LINE}\naccounts = {[ACCOUNT.lower()] * 17}",
+        "venue.makers.alpha: accounts are at most 16, got 17",
+    ),
+    (
+        KEY_LINE,
+        f'{KEY_LINE}\naccounts = ["{ACCOUNT.swapcase().replace("0X", "0x")}"]',
+        "venue.makers.alpha.accounts[0]: expected ",
+    ),
     ("alpha.chains.31337", "alpha.chains.5", "venue.makers.alpha.chains.5: unknown chain 5 in [chains]"),
     ("alpha.chains.31337", "alpha.chains.1", "venue.makers.alpha.chains.1: the chain is not served"),
+    (
+        MAKER_URL,
+        f"{MAKER_URL}{TWO_MAKERS}",
+        f"venue: makers.gamma: {ACCOUNT.lower()} is an account of beta, too",
+    ),
     (MAKER_URL, 'url = "ftp://maker"', f"{MAKER}: url is http://... or https://..."),
     (MAKER_URL, 'url = "http://"', f"{MAKER}: url names a host, and a port of 1 to 65535 if any"),
     (MAKER_URL, 'url = "http://maker:99999/1"', f"{MAKER}: url names a host, and a port of 1 to 65535"),

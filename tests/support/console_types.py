@@ -20,7 +20,9 @@ def console_types(document: dict[str, Any]) -> str:
         ]
         # A template's parameter takes slashes too, so that longer paths, and those with fewer parameters, go first.
         rows.sort(key=lambda row: (-row[0].count("/"), row[0].count("{"), row[0]))
-        cases = "".join(f"  P extends {_template(path)} ? {_answer(operation, schemas)} :\n" for path, operation in rows)
+        cases = "".join(
+            f"  P extends {_template(path)} ? {_answer(operation, schemas)} :\n" for path, operation in rows
+        )
         lines.append(f"type Api{method.capitalize()}<P extends string> =\n{cases}  never;")
     lines.append(
         "type ApiPath<P extends string> = P extends `${infer A}?${string}` ? A : P;\n"

@@ -104,7 +104,13 @@ from ..telemetry.order_metrics import delta_families, engine_families, otc_famil
 from .health import HealthEndpoints, Readiness, health_endpoints
 from .reference import Reference, venue_pages
 from .status_series import StatusReading, StatusSeries
-from .venue_metrics import bridge_families, event_families, readiness_families, venue_families
+from .venue_metrics import (
+    bridge_families,
+    event_families,
+    readiness_families,
+    trade_families,
+    venue_families,
+)
 
 _SEAL_KEY_CHARS_MIN = 16
 _STARTS = "the venue starts"
@@ -182,7 +188,7 @@ class VenueApp:
         self.otc = parts.otc
         self._engines = parts.engines
         self._webhooks = parts.webhooks
-        self._store, self.bridges = parts.store, parts.bridges
+        self._store, self.bridges, self.tapes = parts.store, parts.bridges, parts.tapes
         self._makers = MakerWatch(parts.maker_rules, parts.chains, clock.now_ms)
         self._retention = Retention(parts.store, days=settings.store.retention_days, now_ms=clock.now_ms)
         self._clock, self._wall_ms = clock, clock.now_ms
@@ -203,22 +209,9 @@ class VenueApp:
         )
         self.yields = _yield_watches(parts.chains)
         self._history = PriceHistory(parts.chains, clock.now_ms)
-        self._streams = self._quote_streams(venue)
+        self._streams, self._trade_streams = self._quote_streams(venue), self._trades_streamed(venue)
         self._hub = EventHub(parts.store)
-        self._events = EventStreams(
-            self._hub,
-            causer=self.admission.causer,
-            sees=self.admission.sees_orders,
-            streams_max=venue.event_streams_max,
-            ledger=parts.ledger,
-        )
-        self.tapes = parts.tapes
-        self._trade_streams = TradeStreams(
-            parts.tapes.of_chain,
-            causer=self.admission.causer,
-            streams_max=venue.trade_streams_max,
-            ledger=parts.ledger,
-        )
+        self._events = self._events_streamed(venue)
         # Empty until `_add_metrics`: the endpoints need the object, the metrics need the server.
         self._lag, self._metrics = LoopLag(), Metrics()
         health_rows = self._health_endpoints(venue)
@@ -232,7 +225,7 @@ class VenueApp:
             *PriceDepth(parts.chains, clock.now_ms).endpoints(),
             *self._partner_endpoints(venue),
             *stream_endpoints(self._streams),
-            *TapeEndpoints(parts.tapes.of_chain, self._trade_streams).endpoints(),
+            *TapeEndpoints(self.tapes.of_chain, self._trade_streams).endpoints(),
             *health_rows,
         )
         self.reference = Reference(rows, parts.chains, is_tls=self.scheme == "https")
@@ -277,6 +270,23 @@ class VenueApp:
             streams_max=venue.quote_streams_max,
             ledger=self._ledger,
             wall_ms=self._wall_ms,
+        )
+
+    def _events_streamed(self, venue: VenueSettings) -> EventStreams:
+        return EventStreams(
+            self._hub,
+            causer=self.admission.causer,
+            sees=self.admission.sees_orders,
+            streams_max=venue.event_streams_max,
+            ledger=self._ledger,
+        )
+
+    def _trades_streamed(self, venue: VenueSettings) -> TradeStreams:
+        return TradeStreams(
+            self.tapes.of_chain,
+            causer=self.admission.causer,
+            streams_max=venue.trade_streams_max,
+            ledger=self._ledger,
         )
 
     def _partner_endpoints(self, venue: VenueSettings) -> tuple[Endpoint, ...]:
@@ -538,6 +548,7 @@ class VenueApp:
         metrics.add(partial(venue_families, self.chains, self.quotes, self._streams), self._wall_ms)
         metrics.add(partial(bridge_families, self.bridges), self._wall_ms)
         metrics.add(partial(event_families, self._hub, self._events), lambda: self._webhooks)
+        metrics.add(partial(trade_families, self.tapes), lambda: self._trade_streams)
         metrics.add(delta_families, self.delta.statistics)
         metrics.add(otc_families, self.otc.statistics)
         metrics.add(engine_families, self._engines.statistics)

@@ -11,6 +11,8 @@ from ...trade.quote.endpoints import Quotes
 from ...trade.quote.quote_streams import QuoteStreams
 from ...trade.served.bridge_lanes import BridgeLanes
 from ...trade.served.served_chain import ServedChain
+from ...trade.tape.tape_follower import Tapes
+from ...trade.tape.trade_streams import TradeStreams
 from ..telemetry.families import MetricRow, counter, durations_of, families_of, gauge
 from ..telemetry.feed_metrics import feed_families
 
@@ -29,6 +31,13 @@ EVENTS = (
     MetricRow("events", "counter", "Events sent"),
     MetricRow("beats", "counter", "Beats sent without an event"),
     MetricRow("slow", "counter", "WebSockets closed because the client did not read"),
+)
+TRADE_STREAMS = (
+    MetricRow("streams", "gauge", "Open streams"),
+    MetricRow("opened", "counter", "Streams opened"),
+    MetricRow("refused", "counter", "Streams refused for being too many"),
+    MetricRow("trades", "counter", "Trades sent"),
+    MetricRow("beats", "counter", "Comments sent without a trade"),
 )
 HUB = (
     MetricRow("events", "counter", "Events read from the log"),
@@ -153,3 +162,26 @@ def event_families(hub: EventHub, events: EventStreams, webhooks: Webhooks) -> I
     )  # fmt: skip
     yield from families_of("order_events", EVENTS, events.statistics())
     yield from families_of("event_log", HUB, hub.statistics())
+
+
+def trade_families(tapes: Tapes, streams: TradeStreams) -> Iterator[Metric]:
+    """Yield the metrics of the chains' latest trades, and of their streams."""
+    found = tapes.statistics()
+    yield gauge(
+        "trades", "Trades of the last 24 hours in memory",
+        (((chain,), tape.trades) for chain, tape in found.items()), "chain",
+    )  # fmt: skip
+    yield counter(
+        "trades_arrived", "Trades that were mined since the start",
+        (((chain,), tape.arrived) for chain, tape in found.items()), "chain",
+    )  # fmt: skip
+    yield counter(
+        "trade_reads", "Reads of the store for trades",
+        (
+            ((chain, outcome), number)
+            for chain, tape in found.items()
+            for outcome, number in (("read", tape.reads), ("failed", tape.failed))
+        ),
+        "chain", "outcome",
+    )  # fmt: skip
+    yield from families_of("trade_streams", TRADE_STREAMS, streams.statistics())

@@ -90,7 +90,9 @@ class PriceDepth:
         return Reply(200, await self._answers.body(key, int(DEPTH_LIFE_S * 1_000), make))
 
 
-def _depth(served: ServedChain, base: ListedToken, quote: ListedToken) -> Generator[None, None, PriceDepthAnswer]:
+def _depth(
+    served: ServedChain, base: ListedToken, quote: ListedToken
+) -> Generator[None, None, PriceDepthAnswer]:
     """Find the routes of both sides; yields after each route."""
     unit = unit_of(served.usd.value(base.routed, 10**base.decimals), base.decimals)
     sides: list[tuple[DepthLevel, ...]] = []
@@ -105,5 +107,10 @@ def _depth(served: ServedChain, base: ListedToken, quote: ListedToken) -> Genera
             levels.append((str(unit * times), str(amount)))
         sides.append(tuple(levels))
     return PriceDepthAnswer(
-        chain_id=served.chain_id, base=base.text, quote=quote.text, unit=str(unit), bids=sides[0], asks=sides[1]
+        chain_id=served.chain_id,
+        base=base.text,
+        quote=quote.text,
+        unit=str(unit),
+        bids=sides[0],
+        asks=sides[1],
     )

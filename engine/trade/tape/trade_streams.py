@@ -6,12 +6,12 @@
 
 A stream has a place on the tape, not a queue: a slow client costs no memory, and one that lags more than
 TAPE_ARRIVALS_MAX trades behind goes on with the latest of them. A token is the place of a trade in its chain,
-the same at each engine, so that a client may reconnect to any.
+the same at each engine, so that a client may reconnect to any. If a re-organisation moves a trade to a block
+that is earlier than the token's while the client is away, the client finds the trade in the list alone.
 
 Source: ARCHITECTURE.md, "Push", "Trades"; WHATWG HTML, "Server-sent events".
-Choice: A trade that a re-organisation undoes leaves lists and statistics, and streams tell nothing of it; if
-    it is mined again, streams send it again, with its new block. If that block is earlier than the token's, a
-    client that was away meanwhile finds the trade in the list alone.
+Choice: Streams tell nothing of a trade that a re-organisation undoes; if it is mined again, they send it
+    again, with its new block.
 """
 
 from collections.abc import Callable, Mapping

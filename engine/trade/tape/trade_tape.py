@@ -338,7 +338,6 @@ class TradeTape:
         # The last hour has no end: a chain's clock may be ahead of the venue's.
         begins = [from_ms + hour * _HOUR_MS for hour in range(_HOURS)]
         bounds = [bisect_left(self._entries, at_ms, key=_entry_ms) for at_ms in begins]
-        bounds[0] = 0
         for begin_ms, first, end in zip(begins, bounds, [*bounds[1:], len(self._entries)], strict=True):
             cents = 0
             if end > first:

@@ -54,6 +54,7 @@ from ....codecs.messages.resource_messages import (
     PriceHistoryAnswer,
     TokenList,
 )
+from ....codecs.messages.tape_messages import TradeKind, TradeMessage, TradeStatistics
 from ....codecs.messages.vocabulary import DeliveryState, MarketVersion, Mode
 from ....codecs.messages.webhook_messages import DeliveryPage, ReplayBody, ReplayResponse, WebhookList
 from ....codecs.messages.wire import decoder, encode
@@ -209,7 +210,7 @@ class VenueClient:
         return await self._get("/prices/history", query, _json(PriceHistoryAnswer))
 
     async def price_depth(self, chain_id: int, base: str, quote: str) -> PriceDepthAnswer:
-        """GET /prices/depth: what five sizes of `base` cost in `quote`; addresses or symbols of listed tokens."""
+        """GET /prices/depth: what five sizes of `base` cost in `quote`; addresses or symbols of tokens."""
         query: dict[str, object] = {"chainId": chain_id, "base": base, "quote": quote}
         return await self._get("/prices/depth", query, _json(PriceDepthAnswer))
 
@@ -365,6 +366,23 @@ class VenueClient:
         query = {"chainId": chain_id, "limit": limit}
         read = _json(tuple[ListedRound, ...], bytes_max=_LISTING_BYTES_MAX)
         return await self._get("/v2/delta/auctions", query, read)
+
+    async def trades(
+        self, chain_id: int, *, limit: int = limits.TAPE_LISTED_DEFAULT, kind: TradeKind | None = None
+    ) -> tuple[TradeMessage, ...]:
+        """GET /v2/delta/trades: the venue's latest trades on a chain, the latest first.
+
+        Args:
+            limit: most trades.
+            kind: only trades of this kind; None for both.
+        """
+        query = {"chainId": chain_id, "limit": limit, "kind": "" if kind is None else kind.value}
+        read = _json(tuple[TradeMessage, ...], bytes_max=_LISTING_BYTES_MAX)
+        return await self._get("/v2/delta/trades", query, read)
+
+    async def trade_statistics(self, chain_id: int) -> TradeStatistics:
+        """GET /stats: statistics of the venue's trades on a chain in the last 24 hours."""
+        return await self._get("/stats", {"chainId": chain_id}, _json(TradeStatistics))
 
     async def build_cancellation(self, ids: Sequence[str]) -> CancellationBuildResponse:
         """POST /v2/delta/orders/build/cancellation: the EIP-712 typed data that cancels orders, to sign."""

@@ -13,6 +13,8 @@ import trio
 from cambist.codecs.messages.auction_messages import Auction, ListedRound
 from cambist.codecs.messages.event_messages import BeatMessage
 from cambist.crypto.addresses import to_checksum
+from cambist.crypto.hexadecimal import parse_hex
+from cambist.engine.chain.transact import DEV_GAS, transact
 from cambist.engine.trade.api.examples import Examples, OperationExample
 from cambist.engine.trade.delta.endpoints.round_list import listed_order, public_round
 from support.api import bodies
@@ -83,6 +85,7 @@ async def record(folder: Path) -> Examples:
             "user": named["account"],
             "makerName": "alpha",
         }
+        await swapped(venue)
         await until_told(lambda: _dead(venue))
         messages = await streamed(venue)
         for path, methods in document["paths"].items():
@@ -136,6 +139,15 @@ async def posted(venue: RunningVenue) -> dict[str, OperationExample]:
     return found
 
 
+async def swapped(venue: RunningVenue) -> None:
+    """A Market swap is mined, and the venue tells of it."""
+    status, envelope = await venue.post(f"/transactions/{CHAIN_ID}", await bodies.a_body(venue))
+    assert status == 200, envelope
+    to, data = parse_hex(envelope["to"], "to"), parse_hex(envelope["data"], "data")
+    await transact(venue.devnet.chain, USER, to, data, gas=DEV_GAS)
+    await until_told(lambda: venue.get("/v2/delta/trades", chainId=CHAIN_ID))
+
+
 async def sent(venue: RunningVenue, path: str, body: Any) -> OperationExample:
     response = await venue.ask("POST", path, msgspec.json.encode(body), {"x-api-key": KEY})
     answer = msgspec.json.decode(response.body)
@@ -175,6 +187,9 @@ async def streamed(venue: RunningVenue) -> dict[str, dict[str, Any]]:
         "getV2QuoteStream": await first_events(venue, "/v2/quote/stream", quote, 1),
         "getV2DeltaOrdersEvents": await first_events(venue, "/v2/delta/orders/events", after, 2),
         "getFtEvents": await first_events(venue, "/ft/events", after, 2),
+        "getV2DeltaTradesStream": await first_events(
+            venue, "/v2/delta/trades/stream", {"chainId": CHAIN_ID} | after, 2
+        ),
     }
     found["getV2QuoteStream"]["error"] = failed["error"]
     for name in ("getV2DeltaOrdersEvents", "getFtEvents"):
@@ -190,7 +205,7 @@ async def first_events(venue: RunningVenue, path: str, query: dict[str, Any], co
         for _ in range(count):
             kind, data = await events.event()
             found[kind] = cut(data)
-            token = f"id: {data['token']}\n" if "token" in data else ""
+            token = f"id: {events.last_id}\n" if events.last_id else ""
             found["text"] += f"event: {kind}\n{token}data: {msgspec.json.encode(cut(data)).decode()}\n\n"
     return found
 

@@ -77,7 +77,11 @@ async def with_settlements(
                 settlements=tuple(
                     [
                         _auction_settlement(
-                            effect, settlement, by_key.get(settlement.key), seen.get(settlement.key), by_transaction
+                            effect,
+                            settlement,
+                            by_key.get(settlement.key),
+                            seen.get(settlement.key),
+                            by_transaction,
                         )
                         for effect, settlement in sorted(
                             found.get((auction_id, order.order_hash), ()), key=lambda pair: pair[0].created_ms

@@ -75,6 +75,8 @@ class AsyncioVenue:
 
     token = _awaits(Venue.token)
     tokens = _awaits(Venue.tokens)
+    trades = _awaits(Venue.trades)
+    statistics = _awaits(Venue.statistics)
     quote = _awaits(Venue.quote)
     swap = _awaits(Venue.swap)
     order = _awaits(Venue.order)

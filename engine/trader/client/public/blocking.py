@@ -74,6 +74,8 @@ class BlockingVenue:
 
     token = _waits(Venue.token)
     tokens = _waits(Venue.tokens)
+    trades = _waits(Venue.trades)
+    statistics = _waits(Venue.statistics)
     quote = _waits(Venue.quote)
     swap = _waits(Venue.swap)
     order = _waits(Venue.order)

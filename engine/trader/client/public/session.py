@@ -14,8 +14,10 @@ from typing import Self
 from msgspec import Struct
 
 from .....codecs.messages.resource_messages import TokenList
+from .....codecs.messages.tape_messages import TradeKind, TradeMessage, TradeStatistics
 from .....config.chains import SHIPPED_CHAINS
 from .....config.errors import ConfigError, InvalidInput
+from .....config.limits import TAPE_LISTED_DEFAULT
 from .....config.secret import Secret, read_secret
 from .....config.sections.nodes import NodeSettings
 from .....crypto.addresses import checked_address
@@ -166,6 +168,21 @@ class VenueSession:
             self._tell(f"asking the venue for the tokens of chain {wanted_id}")
             self._lists[wanted_id] = await self._client.tokens(wanted_id)
         return self._lists[wanted_id]
+
+    async def trades(
+        self, limit: int = TAPE_LISTED_DEFAULT, kind: TradeKind | None = None
+    ) -> list[TradeMessage]:
+        """The venue's latest trades on the session's chain, the latest first.
+
+        Args:
+            limit: most trades.
+            kind: only trades of this kind; None for both.
+        """
+        return [*await self._client.trades(self._chain_id, limit=limit, kind=kind)]
+
+    async def statistics(self) -> TradeStatistics:
+        """Statistics of the venue's trades on the session's chain in the last 24 hours."""
+        return await self._client.trade_statistics(self._chain_id)
 
     # --- For the trades -----------------------------------------------------------------------------
 

@@ -24,7 +24,10 @@ async def checked(folder: Path, **files: str) -> str:
     for name, text in files.items():
         (folder / f"{name}.js").write_text(text)
     base = json.loads((ORACLES / "tsconfig.console.json").read_text())
-    paths = {name: [str((ORACLES / each).resolve()) for each in at] for name, at in base["compilerOptions"]["paths"].items()}
+    paths = {
+        name: [str((ORACLES / each).resolve()) for each in at]
+        for name, at in base["compilerOptions"]["paths"].items()
+    }
     include = [*((str((ORACLES / each).resolve())) for each in base["include"]), "*"]
     config = {"compilerOptions": base["compilerOptions"] | {"paths": paths}, "include": include}
     (folder / "tsconfig.json").write_text(json.dumps(config))

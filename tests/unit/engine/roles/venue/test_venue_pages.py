@@ -18,6 +18,7 @@ from cambist.codecs.messages.market_messages import (
     TransactionQuery,
 )
 from cambist.codecs.messages.resource_messages import TradingError
+from cambist.codecs.messages.tape_messages import TradeMessage
 from cambist.codecs.messages.wire import encode
 from cambist.feeds.firm.firm_check import AGAINST_MAKER, FirmFault
 from cambist.feeds.standing import PairStanding
@@ -75,6 +76,7 @@ def test_parameters_and_members_are_those_that_are_read() -> None:
                 Route,
                 Strategies,
                 OrderRecord,
+                TradeMessage,
                 PricesResponse,
                 TransactionEnvelope,
                 TradingError,

@@ -54,6 +54,7 @@ async def test_every_route_that_is_served_is_described_and_no_other(
             ("POST", "/v2/delta/orders/build/cancellation"), ("POST", "/v2/delta/orders/cancel"),
             ("GET", "/v2/delta/auctions/{auctionId}"), ("GET", "/v2/delta/orders/{orderId}/explain"),
             ("GET", "/v2/delta/agents/list/{chainId}"), ("GET", "/v2/delta/agents/scores/{chainId}"),
+            ("GET", "/v2/delta/trades"), ("GET", "/v2/delta/trades/stream"), ("GET", "/stats"),
             ("GET", "/v2/webhooks"), ("GET", "/v2/webhooks/{name}/deliveries"),
             ("POST", "/v2/webhooks/{name}/replay"),
             ("POST", "/ft/p2p/{chainId}"), ("GET", "/ft/order/{orderHash}"), ("GET", "/ft/events"),

@@ -178,7 +178,9 @@ async def test_crossed_orders_have_the_outcome_of_the_one_intent_that_they_share
     ]
 
 
-@pytest.mark.parametrize(("state", "expected"), [(IntentState.PENDING, "settled"), (IntentState.WAITING, "settling")])
+@pytest.mark.parametrize(
+    ("state", "expected"), [(IntentState.PENDING, "settled"), (IntentState.WAITING, "settling")]
+)
 async def test_a_log_of_a_pending_settlement_shows_that_it_is_mined(
     tmp_path: Path, state: IntentState, expected: str
 ) -> None:

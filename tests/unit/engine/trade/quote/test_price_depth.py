@@ -80,7 +80,9 @@ async def test_an_answer_is_kept_for_a_while(tmp_path: Path, monkeypatch: pytest
         ({"chainId": 5}, (422, "UnsupportedChain")),
     ],
 )
-async def test_wrong_pairs_are_refused(tmp_path: Path, changed: dict[str, Any], refusal: tuple[int, str]) -> None:
+async def test_wrong_pairs_are_refused(
+    tmp_path: Path, changed: dict[str, Any], refusal: tuple[int, str]
+) -> None:
     async with a_quiet_venue(tmp_path) as venue:
         query: dict[str, Any] = {"chainId": CHAIN_ID, "base": WETH, "quote": USDC} | changed
         status, told = await venue.answer("/prices/depth", **query)

@@ -17,7 +17,7 @@ from cambist.codecs.eip712_orders.delta import DeltaBridge
 from cambist.codecs.messages.tape_messages import TradeKind
 from cambist.codecs.messages.vocabulary import OrderType
 from cambist.crypto.hexadecimal import to_hex
-from cambist.engine.store.rows import OtcFill
+from cambist.engine.store.rows import OtcFill, amount32
 from cambist.engine.trade.delta.settlement.settling import Settlement
 from cambist.engine.trade.tape.trades import (
     MakerPart,
@@ -98,7 +98,13 @@ def test_a_transaction_without_one_source_and_one_destination_is_no_swap() -> No
     two_sources = replace(an_otc_fill(1, taker_asset=DAI), log_index=4)
     two_destinations = replace(an_otc_fill(1, maker_asset=DAI), log_index=4)
     back = replace(an_otc_fill(1, maker_asset=WETH, taker_asset=USDC), log_index=4)
-    for other in (two_sources, two_destinations, back):
+    all_back = replace(
+        an_otc_fill(1, taker=EXECUTOR, maker_asset=WETH, taker_asset=USDC),
+        log_index=4,
+        maker_amount=fill.taker_amount,
+    )
+    spent_again = replace(all_back, taker_amount=amount32(3_000 * USD))
+    for other in (two_sources, two_destinations, back, spent_again):
         assert swapped(fill, other) == []
 
 
@@ -198,7 +204,8 @@ def test_a_value_that_is_unknown_is_that_of_the_other_token() -> None:
     (trade,) = swapped(an_otc_fill(1, taker_asset=DAI))
     found = valued(trade, worth)
     assert (found.src_cents, found.cents, found.is_valued) == (None, 250_000, False)
-    assert valued(found, lambda *_: 1).src_cents == 1
+    later = valued(found, lambda *_: 1)
+    assert (later.src_cents, later.dest_cents) == (1, 250_000)
 
 
 def test_the_message_names_no_owner_and_no_order() -> None:
