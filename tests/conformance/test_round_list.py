@@ -15,7 +15,8 @@ import trio
 
 from cambist.codecs.http1 import Http1Limits
 from cambist.codecs.messages.agent_messages import Notice
-from cambist.codecs.messages.auction_messages import ListedRound
+from cambist.codecs.messages.auction_messages import AuctionedOrder, AuctionSettlement, ListedRound
+from cambist.codecs.messages.vocabulary import Side
 from cambist.config.secret import Secret
 from cambist.config.sections.venue import MakerCredentials, RateTier
 from cambist.crypto.addresses import to_checksum
@@ -29,7 +30,7 @@ from cambist.engine.trade.delta.auction.auction import decide
 from cambist.engine.trade.delta.auction.auction_record import Rejections, RoundTimes, round_rows
 from cambist.engine.trade.delta.bids.bids import Rejection, RoundOrder
 from cambist.engine.trade.delta.bids.simulation import Proven
-from cambist.engine.trade.delta.endpoints.round_list import RoundList
+from cambist.engine.trade.delta.endpoints.round_list import RoundList, listed_order, public_round
 from cambist.engine.trade.makers.signed_callers import SignedCallers
 from cambist.engine.trade.orders.order_units import order_id
 from cambist.feeds.transport.http_client import HttpClient
@@ -171,6 +172,31 @@ async def test_the_contract_of_an_order_without_agents_may_be_its_owners_and_is_
         (in_full,) = await front.rounds(key=OPERATOR_KEY)
     assert (found["orders"][0]["winner"], found["orders"][0]["bids"][0]["agent"]) == ("0x", "0x")
     assert in_full["orders"][0]["winner"] == to_checksum(ALICE)
+
+
+def test_settlements_are_shown_without_their_transactions_and_texts() -> None:
+    owner = to_checksum(ALICE)
+    settlement = AuctionSettlement(
+        agent=owner, state="reverted", promised_amount="7", simulated_amount="8", settled_amount=None,
+        tx_hash="0x" + "7e" * 32, detail=f"{owner} refused",
+    )  # fmt: skip
+    order = AuctionedOrder(
+        order_hash="0x" + "5a" * 32, order_id="5a5a5a5a-5a5a-4a5a-9a5a-5a5a5a5a5a5a", side=Side.SELL,
+        src_token="0xa", dest_token="0xb", src_amount="1", dest_amount="2", winner=owner,
+        runners_up=(owner, "beta"), bids=(), bids_left_out=0, settlements=(settlement,),
+    )  # fmt: skip
+    whole = ListedRound(
+        auction_id=7, chain_id=1, opened_at="2026-01-01T00:00:00.999Z", closed_at="2026-01-01T00:00:02.001Z",
+        orders=(listed_order(order),),
+    )  # fmt: skip
+    found = public_round(whole)
+    text = msgspec.json.encode(found).lower()
+    assert [secret for secret in (b"5a5a", b"7e7e", ALICE.hex().encode()) if secret in text] == []
+    ((shown,), times) = found.orders[0].settlements, (found.opened_at, found.closed_at)
+    assert (shown.state, shown.promised_amount, shown.tx_hash, shown.detail) == ("reverted", "7", None, "")
+    assert times == ("2026-01-01T00:00:00.000Z", "2026-01-01T00:00:02.000Z")
+    assert found.orders[0].runners_up == ("0x", "beta")
+    assert whole.orders[0].settlements[0] == settlement
 
 
 async def test_an_agent_sees_the_rounds_in_which_it_bid_in_full_and_no_other(tmp_path: Path) -> None:

@@ -117,3 +117,26 @@ def test_a_price_that_has_outgrown_its_scale_leaves_the_others_their_places() ->
     values = ring.values(0, 3)
     assert list(values) == [10 ** (ring.exponent), 10 ** (9 + ring.exponent), 1]
     assert 10**13 <= values[1] < 10**15
+
+
+def test_a_price_that_does_not_fit_64_bits_any_more_has_a_new_scale() -> None:
+    ring = PriceRing(4)
+    ring.put(0, Fraction(1))
+    ring.put(1, Fraction(190_000))  # 1.9e19 by the scale of the first, a little above 2^64
+    small, large = ring.values(0, 2)
+    assert large == 190_000 * small
+
+
+def test_a_price_that_is_nothing_beside_another_one_is_still_a_price() -> None:
+    ring = PriceRing(4)
+    for slot, price in enumerate((Fraction(1), Fraction(10**30))):
+        ring.put(slot, price)
+    assert ring.values(0, 2)[0] == 1
+
+
+def test_a_slot_before_the_latest_one_changes_nothing() -> None:
+    ring = PriceRing(4)
+    ring.put(9, Fraction(5))
+    before = ring.values(6, 4)
+    ring.put(8, Fraction(7))
+    assert ring.values(6, 4) == before

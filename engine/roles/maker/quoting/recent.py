@@ -13,17 +13,15 @@ from collections.abc import Iterable, Iterator
 from enum import StrEnum
 from heapq import nlargest
 from itertools import islice
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import Any, Protocol, TypeAlias
 
 from msgspec import Struct
 
 from .....codecs.messages.maker_messages import FirmRequest
 from .....config.errors import FirmRefused, InvalidInput, ServiceUnavailable, TradingStopped
 from .....config.limits import AMOUNT_DIGITS_MAX, MAKER_RECENT_QUOTES_MAX
-from .ledger import Promise
-
-if TYPE_CHECKING:
-    from .quotes import PairDirection
+from .board import PairState
+from .ledger import MakerHolding, Promise
 
 _ADDRESS_CHARS = 42
 _MEMBERS = 4  # of a request, in the ring one after the other
@@ -37,6 +35,30 @@ class RefusalReason(StrEnum):
     STOPPED = "stopped"
     WITHHELD = "withheld"
     FAULT = "fault"
+
+
+class QuotedDirection(Protocol):
+    """A pair in one trade direction, as `quotes.PairDirection`."""
+
+    @property
+    def state(self) -> PairState:
+        """The pair."""
+        ...
+
+    @property
+    def holding(self) -> MakerHolding:
+        """The maker's funds in the token that it gives."""
+        ...
+
+    @property
+    def takes(self) -> bytes:
+        """Address of the token that the maker takes, 20 bytes."""
+        ...
+
+    @property
+    def gives_base(self) -> bool:
+        """Whether the maker gives the base token."""
+        ...
 
 
 class RefusedQuote(Struct, frozen=True, gc=False):
@@ -109,7 +131,7 @@ def refused_quote(request: FirmRequest | None, pair_id: str, reason: str) -> Ref
 
 
 def shown_quotes(
-    chains: Iterable[tuple[int, RecentRing, Iterable["PairDirection"]]],
+    chains: Iterable[tuple[int, RecentRing, Iterable[QuotedDirection]]],
 ) -> list[dict[str, Any]]:
     """Return the last MAKER_RECENT_QUOTES_MAX requests of all chains as JSON values, the latest first.
 
@@ -121,7 +143,7 @@ def shown_quotes(
 
 
 def _entries(
-    chain_id: int, ring: RecentRing, markets: Iterable["PairDirection"]
+    chain_id: int, ring: RecentRing, markets: Iterable[QuotedDirection]
 ) -> Iterator[tuple[tuple[int, int], dict[str, Any]]]:
     """Yield each request of a chain with its sort key: the time, and its place in the ring."""
     # By identity: a pair has an exposure of its own, and a direction gives the token of one holding.
@@ -147,7 +169,7 @@ def _entries(
         )
 
 
-def _signed(promise: Promise, market: "PairDirection") -> tuple[str, ...]:
+def _signed(promise: Promise, market: QuotedDirection) -> tuple[str, ...]:
     """Return pair, user, tokens and amounts of a signed quote: taken and given token, their raw units."""
     # The value of a quote is the amount of the quote token, and `base_sold` that of the base token.
     taken = promise.notional if market.gives_base else -promise.base_sold

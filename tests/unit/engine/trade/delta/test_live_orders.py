@@ -180,7 +180,10 @@ async def test_what_an_owner_sells_follows_fills_ends_and_their_undoing(tmp_path
     async with one_order(tmp_path) as (store, orders, row):
         asked = a_round_order(2)
         second = a_delta_order(2)
-        await orders.add(second, asked.document, asked.order, asked.terms)
+        before = orders.statistics().accepted
+        for _ in range(2):  # an order that is stored already is not accepted anew
+            await orders.add(second, asked.document, asked.order, asked.terms)
+            assert orders.statistics().accepted == before + 1
         account = row.chain_id, asked.terms.owner, asked.terms.held_token
         whole = asked.terms.held_total
         assert orders.sold(*account) == Sold(2, 2 * whole)
@@ -204,3 +207,4 @@ async def test_what_an_owner_sells_follows_fills_ends_and_their_undoing(tmp_path
             await orders.step(each.order_hash, partial(to_status, status=OrderStatus.EXPIRED))
             await orders.step(each.order_hash, partial(to_status, is_final=True))
         assert orders.sold(*account) == Sold(0, 0)
+        assert orders.statistics().fills == 1

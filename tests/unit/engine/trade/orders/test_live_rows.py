@@ -18,7 +18,7 @@ from cambist.crypto.hexadecimal import to_hex
 from cambist.engine.store.follower import START, EventFollower
 from cambist.engine.store.leases import Leases
 from cambist.engine.store.queries import among
-from cambist.engine.store.rows import OrderEvent, OtcOrderRow
+from cambist.engine.store.rows import OrderEvent, OtcOrderRow, amount32
 from cambist.engine.store.store import Store
 from cambist.engine.store.tables import OTC_DOCUMENT, OTC_ORDER
 from cambist.engine.store.units import Done, Unit, UnitOutcome, new, row_of
@@ -120,6 +120,19 @@ async def test_what_has_ended_by_its_life_cycle_is_kept_until_that_is_final(tmp_
             assert orders.settled(2, 30, 20) == []
         await orders.step(row.order_hash, lambda row: OrderStep(step(row, NOW_MS, is_final=True)))
         assert (len(orders), orders.count_of(ALICE), orders.settled(1, 30, 20)) == (0, 0, [])
+
+
+async def test_changes_by_fills_are_counted_and_others_are_not(tmp_path: Path) -> None:
+    row = an_otc_order(1)
+    whole, part = row.remaining, amount32(1)
+    async with orders_of(tmp_path, row) as (_, orders):
+        for remaining, fills in ((part, 1), (part, 1), (whole, 1), (part, 2), (amount32(0), 3)):
+
+            def decide(row: OtcOrderRow, remaining: bytes = remaining) -> OrderStep[OtcOrderRow]:
+                return OrderStep(step(row, row.updated_ms + 1, remaining=remaining))
+
+            await orders.step(row.order_hash, decide)
+            assert orders.statistics().fills == fills
 
 
 async def test_what_others_have_written_is_heard(tmp_path: Path) -> None:

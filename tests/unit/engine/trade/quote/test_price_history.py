@@ -21,6 +21,7 @@ from cambist.engine.trade.quote import price_history
 from cambist.engine.trade.quote.price_history import PriceHistory, points_of, step_of
 from cambist.engine.trade.routing.tokens import TokenTable
 from cambist.feeds.books.price_ring import price_points
+from cambist.feeds.slices import Slices
 from support.venue.admitting import a_call
 
 WETH, USDC, LONELY = (bytes([byte]) * 20 for byte in (0xE0, 0x5D, 0x10))
@@ -123,15 +124,21 @@ async def test_what_has_no_price_leaves_a_gap_and_what_is_older_than_the_span_is
     assert (await venue.show(base="LONELY"))["points"] == []
 
 
-async def test_a_day_is_kept_and_no_more(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_day_is_kept_and_no_more() -> None:
     venue = Clocked()
-    for _ in range(limits.PRICE_HISTORY_SAMPLES_MAX + 10):
-        await venue.sample()
+    samples = limits.PRICE_HISTORY_SAMPLES_MAX + 12  # to the end of a minute
+    for number in range(samples):
+        await venue.sample(number + 1)
     told = await venue.show(span=86_400)
     assert (told["step"], len(told["points"])) == (300, 288)
-    minutes = await venue.show(span=86_400, step=60)
-    assert len(minutes["points"]) == 1_440
-    assert minutes["points"][-1][0] - minutes["points"][0][0] == 86_400 - 60
+    minutes = (await venue.show(span=86_400, step=60))["points"]
+    assert len(minutes) == 1_440
+    assert minutes[-1][0] - minutes[0][0] == 86_400 - 60
+    assert minutes[0] == [START_MS // 1_000 + 180, "13", "16", "13", "16"]
+    # A sample that is under way, and has reached the first token alone, takes no price from the day.
+    next(venue.history._samples(venue.history._slot + 1))
+    venue.history._answers.clear()
+    assert (await venue.show(span=86_400, step=60))["points"] == minutes
 
 
 async def test_the_native_token_has_the_history_of_its_wrapped_form() -> None:
@@ -166,7 +173,7 @@ async def test_an_answer_is_kept_until_the_next_sample(monkeypatch: pytest.Monke
     await venue.show(base="ETH")
     await venue.show(step=60)
     assert len(made) == 3
-    await venue.sample(2_600)
+    await venue.sample(2_600, later_ms=0)
     assert (await venue.show())["points"] != told[0]["points"]
     assert len(made) == 4
 
@@ -180,10 +187,8 @@ async def test_a_sample_between_two_slices_of_an_answer_changes_no_point_of_it()
     next(steps)
     for slot in range(3):
         venue.history._rings[1, WETH].put(venue.history._slot + slot, Fraction(9))
-    with pytest.raises(StopIteration) as end:
-        while True:
-            next(steps)
-    assert [point[1] for point in end.value.value.points] == ["1", "2", "3"]
+    told = await Slices().work(steps)
+    assert [point[1] for point in told.points] == ["1", "2", "3"]
 
 
 @pytest.mark.parametrize(
