@@ -1,8 +1,8 @@
 """TypeScript types of the API's answers, from the OpenAPI document, for the check of the console's scripts.
 
-A path of the document becomes a template: `/v2/delta/orders/{orderId}` -> `/v2/delta/orders/${string}`. Members
-that a union's structs do not share are optional, since a script looks for them; a member that no struct has is a
-fault, and so is one of another shape.
+A path of the document becomes a template: `/v2/delta/orders/{orderId}` -> `/v2/delta/orders/${string}`.
+Members that a union's structs do not share are optional, since a script looks for them; a member that no
+struct has is a fault, and so is one of another shape.
 """
 
 from typing import Any
@@ -18,7 +18,7 @@ def console_types(document: dict[str, Any]) -> str:
         rows = [
             (path, operation[method]) for path, operation in document["paths"].items() if method in operation
         ]
-        # A template's parameter takes slashes too, so that longer paths, and those with fewer parameters, go first.
+        # A parameter of a template takes slashes too: longer paths, and those with fewer of them, go first.
         rows.sort(key=lambda row: (-row[0].count("/"), row[0].count("{"), row[0]))
         cases = "".join(
             f"  P extends {_template(path)} ? {_answer(operation, schemas)} :\n" for path, operation in rows

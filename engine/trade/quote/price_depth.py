@@ -2,8 +2,8 @@
 
     size 1, 5, 20, 50, 100 times the unit -> the best route that sells it, the best route that buys it
 
-The unit is the power of ten of the base token that is nearest to DEPTH_UNIT_USD US dollars. A side ends at the
-first size that has no route. Amounts are before gas and without a partner's fee; no maker is bound by them.
+The unit is the power of ten of the base token that is nearest to DEPTH_UNIT_USD US dollars. A side ends at
+the first size that has no route. Amounts are before gas and without a partner's fee; no maker is bound by them.
 
 Choice: An answer is kept for DEPTH_LIFE_S for all callers: a page asks for it again and again, and ten routes
     for each caller would cost more than the prices are worth.
@@ -69,8 +69,8 @@ class PriceDepth:
                 cost=5,
                 group="Resources",
                 summary="What five sizes of a token cost on both sides of a pair",
-                detail="`bids` sell the size, `asks` buy it: amounts of `quote` before gas, by the makers' live "
-                "books. A side ends at the first size that the books do not hold.",
+                detail="`bids` sell the size, `asks` buy it: amounts of `quote` before gas, by the makers' "
+                "live books. A side ends at the first size that the books do not hold.",
                 query=PriceDepthQuery,
                 answer=PriceDepthAnswer,
             ),

@@ -1,10 +1,10 @@
-"""The console's scripts read only members that the API's answers have, by types made from the OpenAPI document."""
+"""The console's scripts read only members that the API's answers have, by types of the OpenAPI document."""
 
 import json
-import subprocess
 from pathlib import Path
 
 import pytest
+import trio
 
 from support.console_types import console_types
 from support.oracles import NODE
@@ -33,7 +33,9 @@ async def checked(folder: Path, **files: str) -> str:
     (folder / "tsconfig.json").write_text(json.dumps(config))
     compiler = ORACLES / "node_modules" / ".bin" / "tsc"
     command = [str(NODE), str(compiler), "-p", str(folder / "tsconfig.json")]
-    return subprocess.run(command, capture_output=True, text=True, check=False, timeout=STORY_S).stdout
+    with trio.fail_after(STORY_S):
+        done = await trio.run_process(command, capture_stdout=True, check=False)
+    return done.stdout.decode()
 
 
 async def test_scripts_read_what_the_api_answers(tmp_path: Path) -> None:

@@ -1,4 +1,4 @@
-"""GET /prices/depth: what sizes cost on both sides, until the books hold no more; answers kept for a while."""
+"""GET /prices/depth: what sizes cost on both sides, until the books hold no more; answers are kept."""
 
 from decimal import Decimal
 from pathlib import Path
