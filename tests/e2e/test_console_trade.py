@@ -143,3 +143,29 @@ async def test_a_purchase_in_slices_is_settled_slice_by_slice(browser: Browser, 
     assert report["orders"][0][2] == "TWAP purchase"
     assert report["faults"] == []
     assert report["overflowing"] == []
+
+
+async def test_an_otc_order_is_posted_filled_in_part_and_cancelled(browser: Browser, running: Running) -> None:
+    report = await told(browser, running, "otc", "6", "7")
+    assert report["terms"]["You give"] == "exactly 2 WETH, in whole or in parts"
+    assert report["terms"]["Taker"] == "anyone"
+    assert report["posted"] == "✓ Order posted"
+    assert report["fillTerms"]["You pay"] == "exactly 1,255 USDC"
+    assert report["fillTerms"]["Of the order"] == "25 %"
+    assert report["filled"]["headline"] == "✓ Received 0.5 WETH"
+    assert report["cancelled"] == "✓ Order cancelled"
+    assert report["steps"][0] == "✓ it is the order’s own"
+    assert report["mine"][0][:3] == ["2 WETH", "5,020 USDC", "2,510.00"]
+    assert report["mine"][0][5] == "cancelled"
+    assert report["faults"] == []
+    assert report["overflowing"] == []
+
+
+async def test_the_form_takes_bounds_of_ones_own(browser: Browser, running: Running) -> None:
+    report = await told(browser, running, "settings", "4", running.devnet.text("DAI"))
+    assert report["least"].startswith("2,46")  # 1.25 % below
+    assert report["ratios"] == pytest.approx([1.01, 0.99], rel=1e-4)
+    assert report["rests"].startswith("once the price is ")
+    assert report["fills"].startswith("at once: ")
+    assert report["found"].startswith("DAI")
+    assert float(report["most"]) > 1

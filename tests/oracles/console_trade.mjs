@@ -96,7 +96,86 @@ async function refused(page, { shot }, kind, amount) {
   return told.innerText();
 }
 
-const STORIES = { swap, short, order, limit, refused };
+// An OTC order: posted, filled in part by another account, and cancelled by its maker, each seen on its page.
+async function otc(page, { shot }, maker, taker) {
+  const faults = [];
+  const overflowing = [];
+  const at = async (account) => { await connect(page, Number(account)); };
+  await at(maker);
+  await page.evaluate(() => { location.hash = "otc"; });
+  await page.locator("#otc-give").fill("2");
+  await page.locator("#otc-get").fill("5020");
+  await page.getByRole("button", { name: "Review order" }).click();
+  const terms = await pairs(page.locator("dialog.review"));
+  const posted = await agreed(page, { view: true });
+  const card = page.locator("section[aria-label='This order']");
+  await card.getByRole("button", { name: "Cancel on chain" }).waitFor();
+  const hash = await page.evaluate(() => location.hash);
+  await page.locator("#account").click();
+  await page.getByRole("button", { name: "Disconnect" }).click();
+  await at(taker);
+  await page.evaluate((to) => { location.hash = to; }, hash);
+  await page.locator("#otc-pay").fill("1255");
+  await card.getByText("You receive 0.5 WETH.").waitFor();
+  faults.push(...(await violations(page)));
+  overflowing.push(...(await pictures(page, shot, "otc")));
+  await page.locator("#otc-pay").fill("9000");
+  const tooMuch = card.getByText("Pay at most 5,020 USDC");
+  await tooMuch.waitFor();
+  await page.locator("#otc-pay").fill("1255");
+  await page.getByRole("button", { name: "Review fill" }).click();
+  const fillTerms = await pairs(page.locator("dialog.review"));
+  const filled = await agreed(page);
+  await card.getByText("75 %").first().waitFor();
+  await page.locator("#account").click();
+  await page.getByRole("button", { name: "Disconnect" }).click();
+  await at(maker);
+  await page.evaluate((to) => { location.hash = to; }, hash);
+  await card.getByRole("button", { name: "Cancel on chain" }).click();
+  const cancelled = await agreed(page);
+  await card.locator(".badge", { hasText: "cancelled" }).waitFor();
+  await page.getByRole("button", { name: /^Mine/ }).click();
+  const mine = await rows(page.getByRole("table", { name: "OTC orders, newest first" }));
+  return { terms, posted: posted.headline, fillTerms, filled, cancelled: cancelled.headline, steps: cancelled.said, mine, faults, overflowing: [...overflowing, ...posted.misfits, ...filled.misfits] };
+}
+
+// Settings of the form: a slippage of one's own, a limit beside the price, a date, a token found by its address.
+async function settings(page, _, account, address) {
+  await connect(page, Number(account));
+  await fillTrade(page, { kind: "Gasless", pay: "WETH", get: "USDC", amount: "1" });
+  const row = (name) => page.locator("form.card dl.rows .row", { hasText: name }).locator("dd");
+  await row("You receive at least").waitFor();
+  await page.getByLabel("Slippage, %").fill("1.25");
+  const least = await row("You receive at least").innerText();
+  await page.getByLabel("Slippage, %").fill("60");
+  await page.getByRole("button", { name: "Slippage: 0 to 50 %" }).waitFor();
+  await page.getByLabel("Slippage, %").fill("0.5");
+  await page.getByLabel("Good for").selectOption("date");
+  await page.getByRole("button", { name: "Choose a date to come" }).waitFor();
+  await page.getByLabel("Good until").first().fill("2099-01-02T03:04");
+  await row("Good until").filter({ hasText: "2 Jan 2099" }).waitFor();
+  await page.getByRole("radio", { name: "Limit", exact: true }).check({ force: true });
+  const price = page.getByLabel("Limit price");
+  await page.waitForFunction(() => Number(document.querySelector("label.field:not([hidden]) input[placeholder='0']")?.value) > 0);
+  await page.getByRole("button", { name: "price", exact: true }).click();
+  const now = Number(await price.inputValue());
+  await page.getByRole("button", { name: "+1 %" }).click();
+  const above = Number(await price.inputValue());
+  const rests = await row("It fills").innerText();
+  await page.getByRole("button", { name: "−1 %" }).click();
+  const below = Number(await price.inputValue());
+  const fills = await row("It fills").innerText();
+  await page.locator("button.pick[aria-label^='You receive: token']").click();
+  await page.getByLabel("Find", { exact: true }).fill("no such token");
+  await page.getByText("No token has this symbol or address.").waitFor();
+  await page.getByLabel("Find", { exact: true }).fill(address.toLowerCase());
+  await page.getByLabel("Find", { exact: true }).press("Enter");
+  const found = await page.locator("button.pick[aria-label^='You receive: token']").innerText();
+  await page.getByRole("button", { name: /^Max/ }).click();
+  return { least, ratios: [above / now, below / now], rests, fills, found, most: await page.locator("#amount-SELL").inputValue() };
+}
+
+const STORIES = { swap, short, order, limit, refused, otc, settings };
 export const run = visiting(async (page, base, tools, story, ...given) => {
   await page.goto(`${base}/`);
   await waitFor(page, "You pay");

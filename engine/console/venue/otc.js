@@ -5,7 +5,7 @@ import { duration, formatUnits, parseUnits, price, rateOf, signedBps } from "/co
 import { rowTable } from "/console/shared/rows.js";
 import { isSame } from "./abi.js";
 import { connect } from "./account.js";
-import { onAddress } from "./address.js";
+import { address, onAddress } from "./address.js";
 import { ANYONE, cancelPlan, fillPlan, givenFor, paidFor, postPlan } from "./otc_plan.js";
 import { tokenPicker } from "./picker.js";
 import { poll } from "./poll.js";
@@ -14,6 +14,7 @@ import { amountOf, explorerUrl, onChange, state, token } from "./state.js";
 
 const PAGE = 200;
 const LOOK_MS = 5_000;
+const AGAIN_MS = 15_000;
 const LIVES_S = [3_600, 86_400, 604_800, 0];
 const OPEN = ["DRAFT", "PENDING", "SUSPENDED"];
 /** State -> tone, sentence. @type {Record<string, ["good" | "bad" | "warn" | "quiet" | "busy", string]>} */
@@ -110,7 +111,7 @@ export function otcPage(main, rest) {
     draw();
     form.holdings();
     look(new AbortController().signal);
-    open(rest && location.hash.includes(rest) ? rest : "");
+    open(address()[1]); // other acts are offered to another account
   });
   const stay = onAddress("otc", open);
   return () => { stop(); leave(); forget(); stay(); market.close(); };
@@ -131,6 +132,7 @@ function marketRates() {
     const told = await ask(`/prices/history?${asked}`).catch(() => null);
     const point = told?.points.at(-1);
     if (point) worth.set(key(address), Number(point[4]));
+    else setTimeout(() => worth.delete(key(address)), AGAIN_MS); // the venue has no price yet
   }
   return {
     /** How far an order's price is from mid prices for its taker, in basis points; null if unknown. @param {{makerAsset: string, takerAsset: string, makerAmount: string, takerAmount: string}} order */

@@ -3,7 +3,7 @@
     size 1, 5, 20, 50, 100 times the unit -> the best route that sells it, the best route that buys it
 
 The unit is the power of ten of the base token that is nearest to DEPTH_UNIT_USD US dollars. A side ends at
-the first size that has no route. Amounts are before gas and without a partner's fee; no maker is bound by them.
+the first size that has no route. Amounts are before gas and without a partner's fee; they bind no maker.
 
 Choice: An answer is kept for DEPTH_LIFE_S for all callers: a page asks for it again and again, and ten routes
     for each caller would cost more than the prices are worth.
