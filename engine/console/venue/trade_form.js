@@ -1,5 +1,5 @@
 // The form of a trade: kind, tokens, amount, bounds. It says what is wished, and shows what a quote gives.
-import { h, row, show } from "/console/shared/dom.js";
+import { h, loading, row, show } from "/console/shared/dom.js";
 import { bpsOff, duration, formatUnits, moment, parseUnits, percent, plainUnits, price, signedBps, usd, usdTimes } from "/console/shared/amounts.js";
 import { partsBar } from "/console/shared/charts.js";
 import { isSame, NATIVE } from "./abi.js";
@@ -240,8 +240,8 @@ export function tradeForm({ onAsk, onReview }) {
       show(shares, kind === "SWAP" && quotes?.market ? partsBar(makerShares(quotes.market)) : null);
     } else {
       propose(other, "");
-      show(summary);
-      show(shares);
+      show(summary, found && !reason ? loading(4) : null); // as high as what comes, so that nothing jumps
+      show(shares, found && !reason && kind === "SWAP" ? loading(1) : null);
     }
     drawBridges();
     worths(found);
