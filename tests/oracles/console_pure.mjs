@@ -21,7 +21,7 @@ const FUNCTIONS = {
   usd: ({ text }) => amounts.usd(text),
   event: ({ block }) => http.event(block),
   swap: ({ data }) => abi.swapTerms(data),
-  bounded: ({ side, amount, slippageBps }) => checks.bounded(side, BigInt(amount), slippageBps),
+  bounded: ({ side, amount, slippageBps }) => schedules.bounded(side, BigInt(amount), slippageBps),
   bridge: ({ route, wish }) => refused(() => {
     const via = (address) => (wish.viaDecimals[address] === undefined ? null : { address, decimals: wish.viaDecimals[address] });
     const there = (address) => ((wish.listedThere ?? []).includes(address) ? { address, decimals: 18 } : null);

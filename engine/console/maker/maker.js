@@ -81,7 +81,7 @@ function draw(status) {
       return [name, chain, held ? formatUnits(held.funds, decimals) : "–", held ? formatUnits(held.reserved, decimals) : "–", held ? h("span", {}, shareBar(share), `${share} %`) : "–", codeOf(address, "address")];
     }))));
   drawQuotes(status.quotes ?? [], each);
-  const refused = each.flatMap(([chain, counts]) => Object.entries(/** @type {Record<string, number>} */ (counts.refused)).map(([reason, count]) => ({ reason, chain, count }))).filter(({ count }) => count).sort((one_, other) => other.count - one_.count);
+  const refused = each.flatMap(([chain, counts]) => Object.entries(/** @type {Record<string, number>} */ (counts.refusals)).map(([reason, count]) => ({ reason, chain, count }))).filter(({ count }) => count).sort((one_, other) => other.count - one_.count);
   const most = Math.max(1, ...refused.map(({ count }) => count));
   show(refusals, refused.length ? table("Refusals by reason", [{ name: "Reason" }, { name: "Share" }, { name: "Number", isNumber: true }, { name: "Chain" }], refused.map(({ reason, chain, count }) => [reason, shareBar((100 * count) / most), count, chain])) : h("p", { class: "quiet" }, "No quote was refused since the start."));
   show(detail, each.map(([chain, counts]) => h("dl", { class: "rows" }, row("Chain", chain), row("Signed", counts.signed), row("Live quotes", counts.liveQuotes), row("WebSockets", counts.consumers), row("Price updates", counts.priceUpdates), row("Prices refused", counts.pricesRefused))));

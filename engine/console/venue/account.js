@@ -4,9 +4,6 @@ import { ask } from "/console/shared/http.js";
 import { cut, formatUnits } from "/console/shared/amounts.js";
 import { accountsOf, browserProvider, nodeProvider, Wallet } from "./wallet.js";
 import { poll } from "./poll.js";
-import { review } from "./review.js";
-import { roles } from "./sign_in.js";
-import { withdrawPlan } from "./trade_plan.js";
 import { amountOf, change, choose, onChange, state } from "./state.js";
 
 const NAME = { browser: "browser wallet", node: "devnet account" };
@@ -73,6 +70,13 @@ function accountButton() {
 export function connect(part = "account") {
   const list = h("div", { class: "accounts part" });
   const [fault, deposit] = [h("p", { class: "fault", role: "alert" }), h("div", { class: "heading" })];
+  const forms = h("div", {});
+  /** @param {HTMLDetailsElement} details */
+  const signIn = async (details) => {
+    if (!details.open || forms.firstChild) return;
+    const { roles } = await import("./sign_in.js");
+    if (!forms.firstChild) show(forms, roles(() => dialog.close()));
+  };
   const has = { browser: browserProvider() !== null, node: Boolean(state.chain?.walletUrl) };
   const sources = h("div", { class: "fields" },
     has.browser ? h("button", { type: "button", onclick: () => open("browser") }, "Browser wallet") : null,
@@ -82,14 +86,18 @@ export function connect(part = "account") {
     h("h2", { id: "connect-title" }, "Choose an account"),
     h("p", { class: "quiet small" }, "The account signs in your wallet or at the development node. This page never sees a key."),
     sources, list, fault, deposit,
-    h("details", { open: part === "roles" }, h("summary", {}, "Sign in as operator, maker or agent"), roles(() => dialog.close())),
+    h("details", { open: part === "roles", ontoggle: (/** @type {Event} */ event) => signIn(/** @type {HTMLDetailsElement} */ (event.target)) }, h("summary", {}, "Sign in as operator, maker or agent"), forms),
     h("div", { class: "actions" },
       state.wallet ? h("button", { type: "button", onclick: () => { change({ wallet: null }); dialog.close(); } }, "Disconnect") : null,
       h("button", { type: "button", onclick: () => dialog.close() }, "Close")));
   dialog.addEventListener("close", () => document.getElementById("account")?.focus());
   if (state.wallet && state.contracts.delta) {
     state.wallet.deposit(state.contracts.delta).then((/** @type {bigint} */ has) => {
-      const withdraw = () => { dialog.close(); review(withdrawPlan(has), () => change({})); };
+      const withdraw = async () => {
+        const [{ withdrawPlan }, { review }] = await Promise.all([import("./trade_plan.js"), import("./review.js")]);
+        dialog.close();
+        review(withdrawPlan(has), () => change({}));
+      };
       if (has > 0n) show(deposit, h("p", {}, `Deposited for orders: ${formatUnits(has, 18)}`), h("button", { type: "button", onclick: withdraw }, "Withdraw"));
     }).catch(() => {});
   }

@@ -4,27 +4,26 @@ import { accountTools, dressTheme } from "./account.js";
 import { address } from "./address.js";
 import { load, onChange, state } from "./state.js";
 import { tradePage } from "./trade.js";
-import { orderPage } from "./order_page.js";
-import { otcPage } from "./otc.js";
-import { makersPage } from "./makers.js";
-import { auctionsPage } from "./auctions.js";
-import { operatorPage } from "./operator.js";
 
-/** @type {Record<string, {title: string, page: (main: HTMLElement, rest: string) => () => void, isOfOne?: boolean}>} `isOfOne`: another rest of the address is another page */
+/**
+ * Pages by the name in the address; all but the first are read when a person goes to them.
+ * @typedef {(main: HTMLElement, rest: string) => () => void} Page
+ * @type {Record<string, {title: string, read: () => Promise<Page>, isOfOne?: boolean}>} `isOfOne`: another rest of the address is another page
+ */
 const PAGES = {
-  trade: { title: "Trade", page: tradePage },
-  order: { title: "Order", page: orderPage, isOfOne: true },
-  otc: { title: "OTC", page: otcPage },
-  makers: { title: "Makers", page: makersPage },
-  auctions: { title: "Auctions", page: auctionsPage },
-  operator: { title: "Operator", page: operatorPage },
+  trade: { title: "Trade", read: async () => tradePage },
+  order: { title: "Order", read: async () => (await import("./order_page.js")).orderPage, isOfOne: true },
+  otc: { title: "OTC", read: async () => (await import("./otc.js")).otcPage },
+  makers: { title: "Makers", read: async () => (await import("./makers.js")).makersPage },
+  auctions: { title: "Auctions", read: async () => (await import("./auctions.js")).auctionsPage },
+  operator: { title: "Operator", read: async () => (await import("./operator.js")).operatorPage },
 };
 const main = /** @type {HTMLElement} */ (document.getElementById("main"));
 let leave = () => {};
 let isShown = "";
 
 /** @param {boolean} isMoved whether a person went to the page, so that the focus follows */
-function route(isMoved) {
+async function route(isMoved) {
   const [name, rest] = address();
   if (name === "main") return;
   const found = PAGES[name] ?? PAGES.trade;
@@ -37,14 +36,24 @@ function route(isMoved) {
     if (link.textContent === found.title) link.setAttribute("aria-current", "page");
     else link.removeAttribute("aria-current");
   }
+  leave = () => {};
   show(main);
-  leave = found.page(main, rest);
+  const page = await found.read().catch(() => null);
+  if (isShown !== place) return; // a person went on meanwhile, and that page is being read
+  if (!page) return lost();
+  leave = page(main, rest);
   if (isMoved) {
     for (const dialog of /** @type {NodeListOf<HTMLDialogElement>} */ (document.querySelectorAll("dialog:not([data-busy])"))) dialog.close();
     scrollTo(0, 0);
     main.focus({ preventScroll: true });
     announce(`${found.title} page`);
   }
+}
+
+/** Say that a page's scripts cannot be read; the page is asked for again by a press. */
+function lost() {
+  isShown = "";
+  show(main, notice("This page cannot be read", "The venue does not answer. Check that it runs.", "bad"), h("button", { type: "button", onclick: () => route(true) }, "Try again"));
 }
 
 async function start() {

@@ -131,12 +131,3 @@ export function checkSwap(built, terms) {
   held("fee", swap.feeBps <= BigInt(terms.feeBps), `at most ${terms.feeBps}`, swap.feeBps);
   held("permit", !swap.hasPermit, "none", "a permit");
 }
-
-/**
- * The bound of the amount that is not fixed.
- * @param {"SELL" | "BUY"} side
- * @param {bigint} amount the quoted one
- * @param {number} slippageBps
- */
-export const bounded = (side, amount, slippageBps) =>
-  (side === "SELL" ? (amount * BigInt(10_000 - slippageBps)) / 10_000n : (amount * BigInt(10_000 + slippageBps) + 9_999n) / 10_000n);

@@ -1,4 +1,4 @@
-// A TWAP's slices: amount of each, and the bound of all; pure. Slices of the fixed side are equal, and the last takes the rest.
+// Bounds of amounts; a TWAP's slices: amount of each, and the bound of all; pure. Slices of the fixed side are equal, and the last takes the rest.
 
 /** Raw units of each slice but the last. @param {bigint} total @param {number} slices */
 export const sliceOf = (total, slices) => total / BigInt(slices);
@@ -13,3 +13,12 @@ export const mostOf = (total, slices, perSlice) => (perSlice * total) / sliceOf(
 
 /** The most that each slice but the last of a purchase spends. @param {bigint} total @param {number} slices @param {bigint} most spent in all */
 export const mostPerSlice = (total, slices, most) => (most * sliceOf(total, slices)) / total;
+
+/**
+ * The bound of the amount that is not fixed.
+ * @param {"SELL" | "BUY"} side
+ * @param {bigint} amount the quoted one
+ * @param {number} slippageBps
+ */
+export const bounded = (side, amount, slippageBps) =>
+  (side === "SELL" ? (amount * BigInt(10_000 - slippageBps)) / 10_000n : (amount * BigInt(10_000 + slippageBps) + 9_999n) / 10_000n);

@@ -6,10 +6,8 @@ import { connect } from "./account.js";
 import { activity } from "./activity.js";
 import { followQuotes, priceQuery } from "./quote_feed.js";
 import { marketView } from "./market_view.js";
-import { orderPlan, swapPlan } from "./trade_plan.js";
 import { gasInWords, othersTable, routeView } from "./route_view.js";
 import { tradeForm } from "./trade_form.js";
-import { review } from "./review.js";
 import { onChange, state } from "./state.js";
 
 const TYPING_MS = 250;
@@ -80,9 +78,13 @@ export function tradePage(main, rest) {
     }
   }
 
-  function agreed() {
-    const wish = form.wish();
+  // What signs is read once somebody may sign.
+  const signing = () => Promise.all([import("./trade_plan.js"), import("./review.js")]);
+
+  async function agreed() {
     if (!state.wallet) return connect();
+    const [{ orderPlan, swapPlan }, { review }] = await signing();
+    const wish = form.wish();
     if (!wish || !quotes) return undefined;
     /** @type {import("./trade_plan.js").Plan} */ let plan;
     const [signed, delta] = [quotes.market, form.delta()];
@@ -105,6 +107,7 @@ export function tradePage(main, rest) {
   const forget = onChange(() => {
     if (seen === state.wallet) return;
     seen = state.wallet;
+    if (seen) signing().catch(() => {});
     form.holdings();
     mine.open();
     wished = "-";

@@ -3,11 +3,10 @@ import { h, loading, row, show } from "/console/shared/dom.js";
 import { bpsOff, duration, formatUnits, moment, parseUnits, percent, plainUnits, price, signedBps, usd, usdTimes } from "/console/shared/amounts.js";
 import { partsBar } from "/console/shared/charts.js";
 import { isSame, NATIVE } from "./abi.js";
-import { bounded } from "./checks.js";
 import { tokenPicker } from "./picker.js";
 import { bridgeOf, deltaAmounts, deltaWorths, marketAmounts, onBridge } from "./quote_feed.js";
 import { makerShares } from "./route_view.js";
-import { mostOf, sliceOf } from "./schedule.js";
+import { bounded, mostOf, sliceOf } from "./schedule.js";
 import { amount, amountOf, chainName, isOneToken, state, token } from "./state.js";
 
 export const KINDS = /** @type {const} */ ({

@@ -3,9 +3,9 @@ import { ApiError, ask } from "/console/shared/http.js";
 import { duration, moment, percent } from "/console/shared/amounts.js";
 import { approve, BRIDGES, DEPOSIT, isSame, NATIVE, withdrawNative } from "./abi.js";
 import { checkBridge, checkContract, GETTERS } from "./bridge_checks.js";
-import { bounded, checkSwap, orderToSign } from "./checks.js";
+import { checkSwap, orderToSign } from "./checks.js";
 import { deltaAmounts, marketAmounts } from "./quote_feed.js";
-import { mostOf, mostPerSlice } from "./schedule.js";
+import { bounded, mostOf, mostPerSlice } from "./schedule.js";
 import { amount, amountOf, chainName, state } from "./state.js";
 import { NoAnswer } from "./wallet.js";
 

@@ -3,8 +3,8 @@
     folder of files -> read_assets -> table: path -> Asset -> asset_group -> routes of the server
 
 The process reads the files once, at its start. The server finds a path in the table, or answers 404: no
-request reaches the file system. `index.html` has the path of its folder. A file named `*.gz` has the path
-without this ending; clients that accept gzip get it compressed, all others decompressed.
+request reaches the file system. `index.html` has the path of its folder. Clients that accept gzip get texts
+compressed; a file named `*.gz`, which is compressed already, has the path without this ending.
 
 Browsers keep a file, and ask each time whether the file has changed (`no-cache`), so that no page runs with
 the scripts of an earlier version. No policy of a page permits inline scripts, inline styles or files of other
@@ -32,6 +32,7 @@ CONTENT_TYPES = {
 """Ending of a file's name -> content type; files with other endings are refused at the start."""
 
 _INDEX = "index.html"
+_TEXTS = frozenset({".css", ".html", ".js", ".svg"})  # endings of files that compression makes smaller
 _TAG_DIGITS = 32
 _POLICY = {
     "default-src": "'none'",
@@ -116,6 +117,8 @@ def read_assets(folder: Path, at: str, policy: bytes) -> dict[str, Asset]:
         kind = CONTENT_TYPES.get(name.suffix)
         if kind is None:
             raise ValueError(f"{file}: no content type for {name.suffix!r}")
+        if packed is None and name.suffix in _TEXTS:
+            packed = gzip.compress(content, mtime=0)
         url = name.parent if name.name == _INDEX else name
         assets[f"{at}/{url.as_posix()}".removesuffix("/.")] = Asset(content, kind, policy, packed)
     return assets

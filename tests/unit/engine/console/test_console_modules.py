@@ -1,14 +1,18 @@
 """The console's pure JavaScript against Python: amounts, prices, events, calldata, types to sign."""
 
+import gzip
 import json
+import re
 from collections.abc import Callable
 from fractions import Fraction
+from pathlib import Path
 from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+import cambist.engine.console
 from cambist.codecs.contracts.router_calldata import RouterSwap, swap_exact_in, swap_exact_out
 from cambist.codecs.eip712_orders.delta import ORDER, TWAP_BUY_ORDER, TWAP_ORDER
 from cambist.crypto.hexadecimal import to_hex
@@ -231,3 +235,47 @@ def test_slices_are_those_of_the_command_line(ask: Ask, total: int, slices: int,
         "most": str(most),
         "perSlice": str(schedule.most_per_slice(total, most)),
     }
+
+
+# --- Files ---------------------------------------------------------------------------------------------
+
+CONSOLE = Path(cambist.engine.console.__file__).resolve().parent
+_IMPORT = re.compile(r'^import [^;]* from "([^"]+)"', re.MULTILINE)
+
+
+def imports_of(script: Path) -> set[Path]:
+    """The scripts that a script of the venue's page imports, and those that those import; not `import()`."""
+    found: set[Path] = set()
+    todo = [script]
+    while todo:
+        here = todo.pop()
+        for name in _IMPORT.findall(here.read_text()):
+            is_shared = name.startswith("/")
+            there = CONSOLE / name.removeprefix("/console/") if is_shared else here.parent / Path(name).name
+            if there not in found:
+                found.add(there)
+                todo.append(there)
+    return found
+
+
+def test_the_page_names_the_scripts_of_its_first_view_so_that_they_come_at_once() -> None:
+    page = (CONSOLE / "venue" / "index.html").read_text()
+    named = set(re.findall(r'<link rel="modulepreload" href="/console/([^"]+)">', page))
+    wanted = {
+        str(path.relative_to(CONSOLE)).removeprefix("venue/")
+        for path in imports_of(CONSOLE / "venue" / "app.js")
+    }
+    assert named == wanted
+
+
+def test_a_visitor_reads_less_than_60_kilobytes_of_scripts() -> None:
+    """Compressed; each further page adds at most 25 kB."""
+    app = CONSOLE / "venue" / "app.js"
+    first = {app, *imports_of(app)}
+    assert _packed(first) < 60_000
+    for page in re.findall(r'import\("([^"]+)"\)', app.read_text()):
+        assert _packed({*imports_of(app.parent / page), app.parent / page} - first) < 25_000, page
+
+
+def _packed(scripts: set[Path]) -> int:
+    return sum(len(gzip.compress(script.read_bytes(), mtime=0)) for script in scripts)
