@@ -165,6 +165,22 @@ def test_a_swap_an_order_and_an_order_to_the_other_chain(up: Devnet, tmp_path: P
     run(up, tmp_path, "order", "swap", "WETH", "USDC", "1.5")
     run(up, tmp_path, "order", "swap", "WETH", "USDC", "0.5", *to_chain(up, "31338", "USDC"))
     assert ends_of(up, account=1) == {(31_337, 31_337, "COMPLETED"), (31_337, 31_338, "COMPLETED")}
+    settled = settlements_of(up, account=1)
+    trades = found_in_time(
+        lambda: ask(up, "/v2/delta/trades?chainId=31337&limit=500"),
+        lambda told: settled <= {trade["transactionHash"] for trade in told},
+    )
+    delta = [trade for trade in trades if trade["transactionHash"] in settled]
+    # The agents fill makers' quotes within the settlements: these fills are no swaps of their own.
+    assert {trade["kind"] for trade in delta} == {"DELTA"}
+    assert len(delta) == len(settled)
+    assert all(trade["agent"] and trade["makers"] and trade["srcUSD"] for trade in delta)
+    ends = {(trade["srcToken"], trade["destToken"]) for trade in trades if trade["kind"] == "MARKET"}
+    assert (up.told["tokens"]["WETH"], up.told["tokens"]["WBTC"]) in ends
+    told = ask(up, "/stats?chainId=31337")
+    assert told["fills"] >= 3
+    assert {maker["maker"] for maker in told["makers"]} <= {"alpha", "beta", "gamma"}
+    assert {agent["agent"] for agent in told["agents"]} >= {trade["agent"] for trade in delta}
 
 
 def test_the_second_chain_trades_and_bridges_carry_back(up: Devnet, tmp_path: Path) -> None:
@@ -181,6 +197,17 @@ def test_the_second_chain_trades_and_bridges_carry_back(up: Devnet, tmp_path: Pa
 def to_chain(up: Devnet, chain: str, token: str) -> tuple[str, ...]:
     """Options by which a token reaches another chain through a bridge."""
     return "--to-chain", chain, "--to-rpc", up.told["chains"][chain], "--via", token
+
+
+def settlements_of(up: Devnet, account: int) -> set[str]:
+    """Transactions of the settlements of an account's orders on the first chain."""
+    orders = ask(up, f"/v2/delta/orders?userAddress={up.told['accounts'][account]['address']}")["data"]
+    return {
+        transaction["originTx"]
+        for order in orders
+        if order["input"]["chainId"] == 31_337
+        for transaction in order["transactions"]
+    }
 
 
 def ends_of(up: Devnet, account: int) -> set[tuple[int, int, str]]:

@@ -349,8 +349,8 @@ class Indexer:
         """
         if self._noted in ring.marks:
             return self._noted.number
-        # The last block that this indexer noted was undone, or is older than the ring. At the first step it
-        # has noted nothing: rows of before its start are for readers of the whole store.
+        # Another indexer undid the block that this one noted last, or read so far that the ring lacks it. At
+        # the first step nothing is noted: listeners have read the whole store themselves when they began.
         lowest = ring.marks[0].number
         return min(self._noted.number, lowest) if self._version else lowest
 

@@ -50,7 +50,7 @@ class TapeStatistics(Struct, frozen=True):
         reads: number of pages read from the store.
         rows: number of rows in these pages.
         failed: number of reads that failed because the store was unavailable.
-        is_loaded: whether the trades of before the start are read.
+        is_loaded: whether the stored trades are read.
     """
 
     trades: int
@@ -72,7 +72,7 @@ class FollowedTape:
 
     Attributes:
         tape: the chain's trades.
-        loaded: set once the trades of before the start are read.
+        loaded: set once the stored trades are read.
     """
 
     def __init__(
@@ -117,9 +117,9 @@ class FollowedTape:
         )
 
     async def run(self) -> None:
-        """Read the trades of before the start, then follow the chain's logs, until cancelled."""
-        # Rows of before are read by `_load`, and a later change sets the event again. A change while `_load`
-        # reads leaves its height in `_above`, whatever page has its block.
+        """Read the stored trades, then follow the chain's logs, until cancelled."""
+        # `_load` reads all rows that are stored by now; a change while it reads leaves its height in `_above`
+        # and sets the new event, so that `_refresh` reads these blocks once more.
         self._above, self._woken = None, trio.Event()
         async with trio.open_nursery() as nursery:
             await self._load()

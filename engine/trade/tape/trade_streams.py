@@ -1,6 +1,6 @@
 """Streams of new trades: GET /v2/delta/trades/stream, as server-sent events.
 
-    event: open    id: token   data: OpenMessage     once the trades of before the start are read
+    event: open    id: token   data: OpenMessage     once the stored trades are read
     event: trade   id: token   data: TradeMessage
     : beat         id: token                         in quiet times
 

@@ -96,7 +96,8 @@ def a_purchase(**changed: Any) -> DeltaOrder:
 
 def a_settlement(key: str = "key", agent: str = "ann", **changed: Any) -> Settlement:
     values: dict[str, Any] = {"data": b"", "gas": 1, "deadline_s": 1, "auction_id": 7, "amount": "1"}
-    return Settlement(**values | {"key": key, "agent": agent, "part_amount": str(ONE)} | changed)
+    values |= {"key": key, "agent": agent, "part_amount": str(ONE)} | changed
+    return Settlement(**values)
 
 
 def an_order_row(number: int, **changed: Any) -> DeltaOrderRow:

@@ -98,11 +98,8 @@ def test_a_transaction_without_one_source_and_one_destination_is_no_swap() -> No
     two_sources = replace(an_otc_fill(1, taker_asset=DAI), log_index=4)
     two_destinations = replace(an_otc_fill(1, maker_asset=DAI), log_index=4)
     back = replace(an_otc_fill(1, maker_asset=WETH, taker_asset=USDC), log_index=4)
-    all_back = replace(
-        an_otc_fill(1, taker=EXECUTOR, maker_asset=WETH, taker_asset=USDC),
-        log_index=4,
-        maker_amount=fill.taker_amount,
-    )
+    returned = an_otc_fill(1, taker=EXECUTOR, maker_asset=WETH, taker_asset=USDC, maker_amount=ONE)
+    all_back = replace(returned, log_index=4)
     spent_again = replace(all_back, taker_amount=amount32(3_000 * USD))
     for other in (two_sources, two_destinations, back, spent_again):
         assert swapped(fill, other) == []

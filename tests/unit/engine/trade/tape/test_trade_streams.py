@@ -104,6 +104,11 @@ async def test_a_stream_begins_after_the_newest_trade(tmp_path: Path, autojump_c
         assert await heights(stream) == [3, 4]
         found = venue.streams.statistics()
         assert (found.streams, found.opened, found.trades, found.beats) == (1, 1, 2, 0)
+        later = await venue.open()
+        assert events(await anext(later))[0][1] == token_of(4, 3)
+        await venue.trade(5)
+        assert await heights(later) == await heights(stream) == [5]
+        await later.aclose()
         await stream.aclose()
         await stream.aclose()
         assert venue.streams.statistics().streams == 0
