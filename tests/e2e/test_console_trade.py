@@ -145,7 +145,9 @@ async def test_a_purchase_in_slices_is_settled_slice_by_slice(browser: Browser, 
     assert report["overflowing"] == []
 
 
-async def test_an_otc_order_is_posted_filled_in_part_and_cancelled(browser: Browser, running: Running) -> None:
+async def test_an_otc_order_is_posted_filled_in_part_and_cancelled(
+    browser: Browser, running: Running
+) -> None:
     report = await told(browser, running, "otc", "6", "7")
     assert report["terms"]["You give"] == "exactly 2 WETH, in whole or in parts"
     assert report["terms"]["Taker"] == "anyone"

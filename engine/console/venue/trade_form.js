@@ -239,8 +239,8 @@ export function tradeForm({ onAsk, onReview }) {
       show(shares, kind === "SWAP" && quotes?.market ? partsBar(makerShares(quotes.market)) : null);
     } else {
       propose(other, "");
-      show(summary, found && !reason ? loading(4) : null); // as high as what comes, so that nothing jumps
-      show(shares, found && !reason && kind === "SWAP" ? loading(1) : null);
+      show(summary);
+      show(shares, found && !reason ? loading(5) : null); // as high as what comes, so that nothing jumps
     }
     drawBridges();
     worths(found);
