@@ -43,7 +43,8 @@ def unit_of(worth_usd: Decimal | None, decimals: int) -> int:
         decimals: decimals of the token; the least size is at least one raw unit.
     """
     power = round(log10(DEPTH_UNIT_USD / worth_usd)) if worth_usd else 0
-    return 10 ** max(0, decimals + power)
+    unit: int = 10 ** max(0, decimals + power)
+    return unit
 
 
 class PriceDepth:

@@ -59,8 +59,13 @@ async def test_a_side_ends_at_the_first_size_without_a_route(tmp_path: Path) -> 
 
 async def test_an_answer_is_kept_for_a_while(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     made = []
-    made_before = price_depth._depth
-    monkeypatch.setattr(price_depth, "_depth", lambda *given: made.append(given) or made_before(*given))
+    make = price_depth._depth
+
+    def counted(*given: Any) -> Any:
+        made.append(given)
+        return make(*given)
+
+    monkeypatch.setattr(price_depth, "_depth", counted)
     async with a_quiet_venue(tmp_path) as venue:
         first = await depth(venue)
         assert await depth(venue) == first
