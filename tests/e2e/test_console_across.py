@@ -52,7 +52,7 @@ def orders_of(up: Devnet, owner: str) -> list[dict[str, Any]]:
 
 async def test_an_order_is_followed_to_its_delivery_on_the_other_chain(browser: Browser, up: Devnet) -> None:
     report = await told(browser, up, "order", "1", "Gasless", "USDC", "1", "SELL", THERE)
-    assert {line[0] for line in report["bridges"]} == {"across", "cctp"}
+    assert {line.split()[0] for line in report["bridges"]} == {"across", "cctp"}
     terms = report["agreement"]["terms"]
     assert terms["You pay"] == "exactly 1 WETH"
     assert terms["You receive"].startswith("at least 2,")
@@ -70,6 +70,14 @@ async def test_an_order_is_followed_to_its_delivery_on_the_other_chain(browser: 
     assert (record["status"], record["output"]["chainId"]) == ("COMPLETED", FAR)
     assert report["faults"] == []
     assert report["overflowing"] == []
+
+
+async def test_another_bridge_than_the_recommended_one_can_be_chosen(browser: Browser, up: Devnet) -> None:
+    report = await told(browser, up, "otherBridge", "0", THERE)
+    first, second = (text.split()[0] for text in report["bridges"])
+    assert report["before"].startswith(first)
+    assert report["after"].startswith(second)
+    assert report["checked"] == [False, True]
 
 
 async def test_a_purchase_arrives_to_the_unit(browser: Browser, up: Devnet) -> None:

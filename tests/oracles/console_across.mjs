@@ -37,6 +37,24 @@ async function order(page, { shot }, account, kind, get, amount, of, there) {
   return { ...told, faults, overflowing: [...overflowing, ...await pictures(page, shot, `trade-across-${kind}-${of}`.replace("-Gasless-SELL", ""), kind === "Gasless" && of === "SELL")] };
 }
 
+// The recommended bridge, and then the other one, as the dialog names them.
+async function otherBridge(page, _, account, there) {
+  await connect(page, Number(account));
+  await fillAcross(page, { kind: "Gasless", pay: "WETH", get: "USDC", amount: "1", there });
+  const options = page.locator("fieldset.options label");
+  await options.nth(1).waitFor();
+  const bridges = await options.allInnerTexts();
+  const named = async () => {
+    const { terms } = await reviewed(page);
+    await page.locator("dialog.review").getByRole("button", { name: "Cancel" }).click();
+    return terms.Bridge;
+  };
+  const before = await named();
+  await options.nth(1).click();
+  const after = await named();
+  return { bridges, before, after, checked: await options.locator("input").evaluateAll((inputs) => inputs.map(({ checked }) => checked)) };
+}
+
 // The venue's quotes are changed on their way: each member of `changes`, such as "bridge.contractParams.outputToken".
 const lyingQuotes = (changes) => {
   const { fetch } = globalThis;
@@ -115,7 +133,7 @@ async function record(page, { shot }, name, id, changes, reasons) {
   return { ...told, faults: await violations(page), overflowing: await pictures(page, shot, name, false) };
 }
 
-const STORIES = { order, quoteLies, buildLies, record };
+const STORIES = { order, otherBridge, quoteLies, buildLies, record };
 export const run = visiting(async (page, base, tools, story, ...given) => {
   if (story === "quoteLies") await page.addInitScript(lyingQuotes, JSON.parse(given[2]));
   await page.goto(`${base}/`);

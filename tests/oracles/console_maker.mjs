@@ -17,7 +17,7 @@ export const run = visiting(async (page, base, { shot }, domain, accessKey, secr
   const refused = await refusal.innerText();
   await signIn(secret);
   await page.locator(".bids tbody td").first().waitFor();
-  const told = { open, refused, pairs: await rows(page.getByRole("table", { name: "Pairs" })), tokens: await rows(page.getByRole("table", { name: "Inventory" })), bids: await rows(page.locator(".bids")) };
+  const told = { open, refused, pairs: await rows(page.getByRole("table", { name: "Pairs" })), tokens: await rows(page.getByRole("table", { name: "Inventory" })), bids: await rows(page.locator(".bids")), quotes: await rows(page.getByRole("table", { name: "Last quotes" })), refusals: await rows(page.getByRole("table", { name: "Refusals by reason" })) };
   faults.push(...(await violations(page)));
   const overflowing = await pictures(page, shot, "maker");
   await page.getByRole("button", { name: "Stop everything" }).click();

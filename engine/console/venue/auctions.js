@@ -98,7 +98,7 @@ export function auctionsPage(main, rest) {
       return bps === null ? [] : [{ value: bps, series: order.winner ?? "", title: `${clock(round.closedAt)} ${order.winner} ${signedBps(bps)}: ${trade(order)}` }];
     });
     const bids = items.reduce((sum, { order }) => sum + order.bids.length, 0);
-    sums.textContent = items.length ? `${items.length} orders, ${(bids / items.length).toFixed(1)} bids each, ${dots.length} won` : "Bids are sealed until their round is closed";
+    sums.textContent = items.length ? `${items.length} order${items.length === 1 ? "" : "s"}, ${(bids / items.length).toFixed(1)} bids each, ${dots.length} won` : "Bids are sealed until their round is closed";
     if (dots.length) show(chart, dotChart({ label: `Surplus of ${dots.length} won orders, the last ${signedBps(dots[dots.length - 1].value)}`, dots, text: signedBps }));
     else show(chart, notice("No round has a winner yet", "A dot stands for each won order: how far the best bid is above the order’s limit."));
   }
@@ -115,7 +115,7 @@ export function auctionsPage(main, rest) {
     show(detail, h("div", { class: "heading" }, h("h2", { id: "round-title", tabindex: "-1" }, round.auctionId ? `Round ${round.auctionId}` : "Round"),
       h("p", { class: "quiet small" }, `opened ${clock(round.openedAt)}, closed ${clock(round.closedAt)}, ${Date.parse(round.closedAt) - Date.parse(round.openedAt)} ms`)),
       orders.map((order) => h("div", { class: "part" },
-        h("div", { class: "heading" }, h("h3", {}, `${trade(order)} `, order.orderId ? h("a", { href: `#order/${order.orderId}` }, "View order") : null, order.orderId ? codeOf(order.orderId, "order’s id") : null), order.winner ? badge(`${order.winner} won`, "good") : badge("no winner", "quiet")),
+        h("div", { class: "heading" }, h("h3", {}, `${trade(order)} `, order.orderId ? h("a", { href: `#order/${order.orderId}` }, "View order") : null, " ", order.orderId ? codeOf(order.orderId, "order’s id") : null), order.winner ? badge(`${order.winner} won`, "good") : badge("no winner", "quiet")),
         bidBars(order), bidsTable(order), settlementsTable({ settlements: [], ...order }))));
     document.getElementById("round-title")?.focus({ preventScroll: false });
   }

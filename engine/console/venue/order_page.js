@@ -149,8 +149,8 @@ export function orderPage(main, id) {
       isTwap ? row("Slices settled", `${formatUnits(BigInt(done.length), 0)} of ${count}`) : null,
       ENDED.includes(record.status) ? null : row("Good until", record.expiresAt ? moment(record.expiresAt) : "–"),
       row("Owner", codeOf(record.owner, "owner", explorerUrl(input.chainId, "address", record.owner))),
-      isTwap ? null : done.flatMap((each) => [
-        row("Transaction", hash(each.originTx, input.chainId)),
+      done.flatMap((each) => [
+        isTwap ? null : row("Transaction", hash(each.originTx, input.chainId)),
         each.destinationTx && isAcross(record) ? row(`Delivery on ${chainName(output.chainId)}`, hash(each.destinationTx, output.chainId)) : null,
       ]));
     show(slices, isTwap && done.length ? slicesTable(record) : null);
