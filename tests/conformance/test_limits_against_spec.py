@@ -72,7 +72,7 @@ def test_constants_taken_from_the_spec_are_all_in_the_table() -> None:
         "AGENT_", "CONTRACT_", "SERVER_", "WEBHOOK_", "OTC_LIVE_", "AS_OF_", "OTHER_DOMAINS_",
         "ORDER_BODY_", "CHECKSUMS_", "UNIX_SECONDS_", "BRIDGE_", "CCTP_", "DEV_BRIDGE_",
         "LOG_DATA_", "DELTA_SHARES_", "VAULT_", "STRATEG", "HANDLER", "OWN_", "ARRIVAL",
-            "PRICE_HISTORY_", "SHARED_ANSWERS_", "OPERATOR_SERIES_",
+        "PRICE_HISTORY_", "SHARED_ANSWERS_", "OPERATOR_SERIES_", "TAPE_", "DEPTH_",
     )  # fmt: skip
     assert {name for name in outside if not name.startswith(ours)} == set()
 

@@ -1,7 +1,7 @@
 """Lighthouse's judgement of the console's pages on `cambist up`; ends with 1 below a bound of BOUNDS.
 
-`make lighthouse` prints a row for each page. The browser is Chromium (`support.programs`); Lighthouse measures as on a
-phone with a slow network.
+`make lighthouse` prints a row for each page. The browser is Chromium (`support.programs`); Lighthouse
+measures as on a phone with a slow network.
 """
 
 import json
@@ -49,7 +49,8 @@ def main() -> int:
             for page in PAGES:
                 found = scores(console + page, browser)
                 is_below |= any(found[name] < bound for name, bound in BOUNDS.items())
-                print(f"{page or '#trade':<12}", *(f"{name} {score}" for name, score in found.items()))
+                sys.stdout.write(f"{page or '#trade':<12}{found}\n")
+                sys.stdout.flush()
         finally:
             up.terminate()
             up.wait(START_S)

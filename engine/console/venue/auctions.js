@@ -35,7 +35,7 @@ export function auctionsPage(main, rest) {
     return () => {};
   }
   let chosen = rest;
-  const [agents, chart, sums, fault] = [h("div", {}, loading(2)), h("div", {}), h("p", { class: "quiet" }), h("p", { class: "fault", role: "alert" })];
+  const [agents, chart, sums, fault] = [h("div", { class: "tall" }, loading(4)), h("div", { class: "tall" }, loading(4)), h("p", { class: "quiet" }, "\u00a0"), h("p", { class: "fault", role: "alert" })];
   const detail = h("section", { class: "card", "aria-labelledby": "round-title", hidden: true });
   const empty = h("div", {}, loading(3));
   const rounds = rowTable({
