@@ -12,6 +12,7 @@ import { amount, onChange, operatorHeaders, state } from "./state.js";
 
 const LOOK_MS = 2_000;
 const DOTS_MOST = 100;
+const SEALED = "Bids are sealed until their round is closed";
 
 /** @param {Api_AuctionedOrder} order of a round */
 const trade = ({ side, srcAmount, srcToken, destAmount, destToken }) => (side === "SELL"
@@ -35,7 +36,7 @@ export function auctionsPage(main, rest) {
     return () => {};
   }
   let chosen = rest;
-  const [agents, chart, sums, fault] = [h("div", { class: "tall" }, loading(4)), h("div", { class: "tall" }, loading(4)), h("p", { class: "quiet" }, "\u00a0"), h("p", { class: "fault", role: "alert" })];
+  const [agents, chart, sums, fault] = [h("div", { class: "tall" }, loading(4)), h("div", { class: "tall" }, loading(4)), h("p", { class: "quiet" }, SEALED), h("p", { class: "fault", role: "alert" })];
   const detail = h("section", { class: "card", "aria-labelledby": "round-title", hidden: true });
   const empty = h("div", {}, loading(3));
   const rounds = rowTable({
@@ -98,7 +99,7 @@ export function auctionsPage(main, rest) {
       return bps === null ? [] : [{ value: bps, series: order.winner ?? "", title: `${clock(round.closedAt)} ${order.winner} ${signedBps(bps)}: ${trade(order)}` }];
     });
     const bids = items.reduce((sum, { order }) => sum + order.bids.length, 0);
-    sums.textContent = items.length ? `${items.length} order${items.length === 1 ? "" : "s"}, ${(bids / items.length).toFixed(1)} bids each, ${dots.length} won` : "Bids are sealed until their round is closed";
+    sums.textContent = items.length ? `${items.length} order${items.length === 1 ? "" : "s"}, ${(bids / items.length).toFixed(1)} bids each, ${dots.length} won` : SEALED;
     if (dots.length) show(chart, dotChart({ label: `Surplus of ${dots.length} won orders, the last ${signedBps(dots[dots.length - 1].value)}`, dots, text: signedBps }));
     else show(chart, notice("No round has a winner yet", "A dot stands for each won order: how far the best bid is above the order’s limit."));
   }
