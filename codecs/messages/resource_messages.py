@@ -333,6 +333,9 @@ class MakerScore(Struct, frozen=True, rename="camel", kw_only=True):
         score: share of quotes without a fault, percent.
         quotes: number of quotes, refusals left out.
         reasons: kind of fault -> number of quotes; the key `refused` counts refusals.
+        p50_ms, p99_ms: times within which half, and 99 of 100, of the requests for firm quotes since the
+            venue's start were answered, milliseconds with one digit, estimated from a histogram; null without
+            requests.
         block_until: end of the maker's cool-down, Unix milliseconds; null without a cool-down.
         block_reason: reason for the cool-down; empty without a cool-down.
         pairs: records of the pairs that have a fault, a refusal or a cool-down.
@@ -347,6 +350,8 @@ class MakerScore(Struct, frozen=True, rename="camel", kw_only=True):
     score: int
     quotes: int
     reasons: dict[str, int]
+    p50_ms: float | None = field(name="p50Ms")
+    p99_ms: float | None = field(name="p99Ms")
     block_until: int | None
     block_reason: str
     pairs: tuple[PairScore, ...]

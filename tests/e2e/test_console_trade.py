@@ -163,6 +163,13 @@ async def test_an_otc_order_is_posted_filled_in_part_and_cancelled(
     assert report["overflowing"] == []
 
 
+async def test_a_deposit_that_no_order_needs_is_taken_back(browser: Browser, running: Running) -> None:
+    report = await told(browser, running, "withdrawal", "3")
+    assert report["terms"]["From"] == f"your deposit at {running.devnet.text('delta')} (Delta)"
+    assert report["headline"] == "✓ Withdrew 1 ETH"
+    assert report["left"] == 0
+
+
 async def test_the_form_takes_bounds_of_ones_own(browser: Browser, running: Running) -> None:
     report = await told(browser, running, "settings", "4", running.devnet.text("DAI"))
     assert report["least"].startswith("2,46")  # 1.25 % below

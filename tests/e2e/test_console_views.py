@@ -82,3 +82,11 @@ async def test_operators_see_the_venue_and_switch_makers(browser: Browser, runni
     assert report["faults"] == []
     assert report["overflowing"] == []
     assert report["fits"] == []
+
+
+async def test_a_link_signs_the_operator_in_and_leaves_no_key_behind(browser: Browser, running: Running) -> None:
+    report = await told(browser, running, "link", API_KEY)
+    assert report["address"] == "#operator"
+    (light, bright), (dark, gloomy), (system, _) = report["themes"]
+    assert (light, dark, system) == ("light", "dark", "")
+    assert (bright, gloomy) == ("rgb(246, 247, 249)", "rgb(12, 15, 19)")

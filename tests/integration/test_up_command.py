@@ -237,6 +237,7 @@ def test_the_operator_signs_in_by_the_printed_key(up: Devnet) -> None:
         url = f"{up.told['venue']}/operator/status"
         assert client.get(url).status_code == 401
         assert client.get(url, headers={"x-api-key": up.told["operatorKey"]}).status_code == 200
+    assert up.told["operator"] == f"{up.told['console']}#operator/{up.told['operatorKey']}"
     page = httpx.get(up.told["console"], timeout=PATIENCE_S)
     assert (page.status_code, page.headers["content-type"]) == (200, "text/html; charset=utf-8")
 

@@ -109,6 +109,8 @@ async def test_every_resource_tells_what_is_true(tmp_path: Path) -> None:
                 "score": 100,
                 "quotes": 0,
                 "reasons": {},
+                "p50Ms": None,
+                "p99Ms": None,
                 "blockUntil": None,
                 "blockReason": "",
                 "pairs": [],

@@ -139,6 +139,26 @@ async function otc(page, { shot }, maker, taker) {
   return { terms, posted: posted.headline, fillTerms, filled, cancelled: cancelled.headline, steps: cancelled.said, mine, faults, overflowing: [...overflowing, ...posted.misfits, ...filled.misfits] };
 }
 
+// A deposit for an order that is cancelled remains, and is taken back in the dialog of the account.
+async function withdrawal(page, _, account) {
+  await connect(page, Number(account));
+  await fillTrade(page, { kind: "Limit", pay: "ETH", get: "USDC", amount: "1" });
+  await page.getByLabel("Limit price").fill("3000");
+  await reviewed(page);
+  await agreed(page, { view: true });
+  await page.getByRole("button", { name: "Cancel order" }).click();
+  await page.locator("dialog").getByRole("button", { name: "Cancel order" }).click();
+  await page.locator(PANEL).locator(".timeline .badge", { hasText: "cancelled" }).waitFor();
+  await page.locator("#account").click();
+  await page.getByText("Deposited for orders: 1").waitFor();
+  await page.getByRole("button", { name: "Withdraw" }).click();
+  const terms = await pairs(page.locator("dialog.review"));
+  const { headline } = await agreed(page);
+  await page.locator("#account").click();
+  await page.getByRole("button", { name: "Disconnect" }).waitFor();
+  return { terms, headline, left: await page.getByText("Deposited for orders").count() };
+}
+
 // Settings of the form: a slippage of one's own, a limit beside the price, a date, a token found by its address.
 async function settings(page, _, account, address) {
   await connect(page, Number(account));
@@ -175,7 +195,7 @@ async function settings(page, _, account, address) {
   return { least, ratios: [above / now, below / now], rests, fills, found, most: await page.locator("#amount-SELL").inputValue() };
 }
 
-const STORIES = { swap, short, order, limit, refused, otc, settings };
+const STORIES = { swap, short, order, limit, refused, otc, settings, withdrawal };
 export const run = visiting(async (page, base, tools, story, ...given) => {
   await page.goto(`${base}/`);
   await waitFor(page, "You pay");

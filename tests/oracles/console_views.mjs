@@ -94,6 +94,20 @@ async function operator(page, { shot }, key) {
   return { ...told, fits, out: left, withheld: route[0].withheld };
 }
 
+// A link with the operator's key signs in at once, and the address keeps no key; colours are chosen by a button.
+async function link(page, _, key) {
+  const base = page.url().replace(/#.*/, "");
+  await page.goto("about:blank");
+  await page.goto(`${base}#operator/${key}`);
+  await page.getByRole("table", { name: "Makers and their switch" }).waitFor();
+  const themes = [];
+  for (let press = 0; press < 3; press += 1) {
+    await page.locator("#theme").click();
+    themes.push(await page.evaluate(() => [document.documentElement.dataset.theme ?? "", getComputedStyle(document.body).backgroundColor]));
+  }
+  return { address: page.url().replace(/.*#/, "#"), themes };
+}
+
 // An order, so that there is a round; its id.
 async function round(page) {
   await page.goto(page.url().replace(/#.*/, "#trade"));
@@ -137,7 +151,7 @@ async function own(page, { shot }, domain, accessKey, secret) {
   return { ...told, left: await page.getByLabel("Secret", { exact: true }).inputValue() };
 }
 
-const STORIES = { makers, auctions, operator, round, own };
+const STORIES = { makers, auctions, operator, link, round, own };
 export const run = visiting(async (page, base, tools, story, ...given) => {
   if (story === "own") await page.setExtraHTTPHeaders({ "x-forwarded-for": "203.0.113.7" }); // as through a proxy: not of this machine
   await page.goto(`${base}/#${story === "own" ? "makers" : story}`);

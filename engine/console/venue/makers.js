@@ -15,6 +15,9 @@ const LOOK_MS = 2_000;
 /** Age of a time. @param {number | null} ms */
 const age = (ms) => (ms === null ? "never" : when(ms));
 
+/** Times of a maker's answers. @param {Api_MakerScore | undefined} score */
+const within = (score) => (score && score.p50Ms !== null && score.p99Ms !== null ? `${score.p50Ms} / ${score.p99Ms} ms` : "–");
+
 /** @param {Api_MakerBooks} books @param {Api_MakerScore | undefined} score */
 function standing(books, score) {
   if (books.withheld.length) return badge(`withheld: ${books.withheld.join(", ")}`, "bad");
@@ -97,14 +100,14 @@ export function makersPage(main, rest) {
   /** @param {Api_MakerBooks[]} books @param {Api_MakerScore[]} scores @param {any} stats */
   function drawList(books, scores, stats) {
     if (!books.length) return show(list, notice("No makers on this chain", "The venue’s settings name its makers, at [venue.makers]."));
-    const columns = [{ name: "Maker" }, { name: "Now" }, { name: "Quotes kept" }, { name: "Firm quotes", isNumber: true }, { name: "Fills, 24 h", isNumber: true }, { name: "Live pairs", isNumber: true }, { name: "Last heard", isNumber: true }];
+    const columns = [{ name: "Maker" }, { name: "Now" }, { name: "Quotes kept" }, { name: "Firm p50 / p99", isNumber: true }, { name: "Firm quotes", isNumber: true }, { name: "Fills, 24 h", isNumber: true }, { name: "Live pairs", isNumber: true }, { name: "Last heard", isNumber: true }];
     show(list, table("Makers", columns, books.map((each) => {
       const score = scores.find((one) => one.maker === each.maker);
       const filled = stats?.makers.find((/** @type {any} */ one) => one.maker === each.maker);
       const all = Object.values(each.standings).reduce((sum, count) => sum + Number(count), 0);
       const choose = () => { chosen = each.maker; pair = ""; history.replaceState(null, "", `#makers/${encodeURIComponent(chosen)}`); refresh(); };
       return [h("button", { type: "button", class: "link", "aria-pressed": String(each.maker === chosen), onclick: choose }, each.maker), standing(each, score),
-        score?.quotes ? h("span", {}, shareBar(score.score), `${score.score} %`) : h("span", { class: "quiet" }, "no quotes yet"), score?.quotes ?? 0, filled?.fills ?? 0, `${each.standings.live ?? 0} of ${all}`, age(each.updated)];
+        score?.quotes ? h("span", {}, shareBar(score.score), `${score.score} %`) : h("span", { class: "quiet" }, "no quotes yet"), within(score), score?.quotes ?? 0, filled?.fills ?? 0, `${each.standings.live ?? 0} of ${all}`, age(each.updated)];
     })));
     return undefined;
   }

@@ -101,13 +101,15 @@ export function tradePage(main, rest) {
     });
   }
 
-  show(main, h("h1", { class: "unseen" }, "Trade"), market.strip,
+  const about = h("p", { class: "quiet", hidden: state.wallet !== null }, "Swap at prices that makers sign, or sign an order without gas that agents compete to fill. Looking needs no account; programs use ", h("a", { href: "/docs" }, "the API"), ".");
+  show(main, h("h1", { class: "unseen" }, "Trade"), about, market.strip,
     h("div", { class: "trade" }, form.element, h("div", { class: "stack" }, market.element, routed, mine.element)));
   let seen = state.wallet;
   const forget = onChange(() => {
     if (seen === state.wallet) return;
     seen = state.wallet;
     if (seen) signing().catch(() => {});
+    about.hidden = seen !== null;
     form.holdings();
     mine.open();
     wished = "-";

@@ -12,7 +12,7 @@ Choice: A maker signs its request for scores as in spec 3.10, with the secret sh
     signature is 401.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 
 from ....codecs.messages.resource_messages import (
     AdaptersQuery,
@@ -25,6 +25,7 @@ from ....codecs.messages.resource_messages import (
 from ....codecs.messages.wire import encode
 from ....config.sections.venue import VenueMaker
 from ....crypto.addresses import to_checksum
+from ....feeds.durations import quantile_s
 from ....feeds.firm.maker_health import HealthReport
 from ...host.admission.admission import is_local
 from ...host.server.routing import HttpCall, Reply
@@ -100,6 +101,7 @@ class MakerScoreBoard:
                 name,
                 maker.health.report(call.now_ms),
                 maker.cache.refused_pairs(),
+                maker.durations.counts,
                 has_faults=name in shown,
             )
             for served in chains
@@ -108,14 +110,26 @@ class MakerScoreBoard:
         return Reply(200, encode(scores))
 
 
+def _quantile_ms(counts: Sequence[int], share: float) -> float | None:
+    found_s = quantile_s(counts, share)
+    return None if found_s is None else round(found_s * 1_000, 1)
+
+
 def maker_score(
-    network: int, maker: str, report: HealthReport, refused: dict[str, str], *, has_faults: bool
+    network: int,
+    maker: str,
+    report: HealthReport,
+    refused: dict[str, str],
+    durations: Sequence[int],
+    *,
+    has_faults: bool,
 ) -> MakerScore:
     """Convert a maker's health report into the score that GET /makers/scores returns.
 
     Args:
         network: chain id.
         refused: pair id -> reason why the pair is refused.
+        durations: histogram of the maker's times to answer, by `feeds.durations.BOUNDS_S`.
         has_faults: whether the score includes the maker's last faults and its refused pairs.
     """
     own = report.maker
@@ -125,6 +139,8 @@ def maker_score(
         score=own.score,
         quotes=own.quotes,
         reasons=own.reasons,
+        p50_ms=_quantile_ms(durations, 0.5),
+        p99_ms=_quantile_ms(durations, 0.99),
         block_until=own.block_until_ms or None,
         block_reason=own.block_reason,
         pairs=tuple(
