@@ -135,7 +135,9 @@ async function otc(page, { shot }, maker, taker) {
   const cancelled = await agreed(page);
   await card.locator(".badge", { hasText: "cancelled" }).waitFor();
   await page.getByRole("button", { name: /^Mine/ }).click();
-  const mine = await rows(page.getByRole("table", { name: "OTC orders, newest first" }));
+  const list = page.getByRole("table", { name: "OTC orders, newest first" });
+  await list.locator("tbody tr", { hasText: "cancelled" }).first().waitFor();
+  const mine = await rows(list);
   return { terms, posted: posted.headline, fillTerms, filled, cancelled: cancelled.headline, steps: cancelled.said, mine, faults, overflowing: [...overflowing, ...posted.misfits, ...filled.misfits] };
 }
 
@@ -152,6 +154,7 @@ async function withdrawal(page, _, account) {
   await page.locator("#account").click();
   await page.getByText("Deposited for orders: 1").waitFor();
   await page.getByRole("button", { name: "Withdraw" }).click();
+  await page.locator("dialog.review").waitFor();
   const terms = await pairs(page.locator("dialog.review"));
   const { headline } = await agreed(page);
   await page.locator("#account").click();

@@ -274,6 +274,6 @@ function orderDetail(place, hash, market, changed) {
 
   const after = () => { read(); changed(); };
   read();
-  const stop = follow(`/ft/events?orderHash=${encodeURIComponent(hash)}`, { onEvent: (name) => { if (name === "order") read(); } });
+  const stop = follow(`/ft/events?orderHash=${encodeURIComponent(hash)}`, { onEvent: (name) => { if (name === "order") after(); } });
   return () => { gone.abort(); stop(); };
 }
