@@ -84,7 +84,7 @@ async def test_operators_see_the_venue_and_switch_makers(browser: Browser, runni
     assert report["fits"] == []
 
 
-async def test_a_link_signs_the_operator_in_and_leaves_no_key_behind(browser: Browser, running: Running) -> None:
+async def test_a_link_signs_in_and_leaves_no_key_behind(browser: Browser, running: Running) -> None:
     report = await told(browser, running, "link", API_KEY)
     assert report["address"] == "#operator"
     (light, bright), (dark, gloomy), (system, _) = report["themes"]
