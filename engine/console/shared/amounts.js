@@ -112,6 +112,9 @@ export const bpsOff = (amount, base) => (base === 0n ? 0n : ((amount - base) * 1
 /** An address or hash, cut in its middle. @param {string} text */
 export const cut = (text) => (text.length > 14 ? `${text.slice(0, 6)}…${text.slice(-4)}` : text);
 
+/** An agent's name; an agent without one is named by its address, which is cut. @param {string} name */
+export const agentName = (name) => (/^0x[0-9a-fA-F]{40}$/.test(name) ? cut(name) : name);
+
 /** The time of day. @param {string | number | Date} when */
 export const clock = (when) => new Date(when).toLocaleTimeString("en-GB", { hour12: false });
 

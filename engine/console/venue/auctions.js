@@ -1,7 +1,7 @@
 // The auctions for everybody: surplus of each round, agents with their wins, and rounds with the bids and why they lost.
 import { badge, codeOf, h, loading, notice, show, table, when } from "/console/shared/dom.js";
 import { ask } from "/console/shared/http.js";
-import { clock, signedBps } from "/console/shared/amounts.js";
+import { agentName, clock, signedBps } from "/console/shared/amounts.js";
 import { dotChart, shareBar } from "/console/shared/charts.js";
 import { rowTable } from "/console/shared/rows.js";
 import { connect } from "./account.js";
@@ -48,7 +48,7 @@ export function auctionsPage(main, rest) {
       { name: "Best, after gas", isNumber: true, isWide: true, cell: (one) => (nets(one.order).length ? amount(nets(one.order)[0], competed(one.order)) : "–") },
       { name: "Margin to the second", isNumber: true, isWide: true, cell: (one) => margin(one.order) },
       { name: "Surplus", isNumber: true, isWide: true, cell: (one) => { const bps = surplusBps(one.order); return bps === null ? "–" : signedBps(bps); } },
-      { name: "Winner", cell: (one) => (one.order.winner ? badge(one.order.winner, "good") : badge(one.order.bids.length ? "none" : "no bids", "quiet")) },
+      { name: "Winner", cell: (one) => (one.order.winner ? badge(agentName(one.order.winner), "good") : badge(one.order.bids.length ? "none" : "no bids", "quiet")) },
     ],
   });
   const input = /** @type {HTMLInputElement} */ (h("input", { inputmode: "numeric", id: "round-id", autocomplete: "off" }));
@@ -87,7 +87,7 @@ export function auctionsPage(main, rest) {
     return show(agents, table("Agents", [{ name: "Agent" }, { name: "State" }, { name: "Won, 24 h" }, { name: "Delivered", isNumber: true }, { name: "Answers", isNumber: true }, { name: "Strikes", isNumber: true }, { name: "Faults" }],
       scores.map((one) => {
         const share = stats?.agents.find((/** @type {any} */ each) => each.agent === one.agent)?.share;
-        return [one.agent, one.restsUntil ? badge(`rests until ${clock(one.restsUntil)}`, "warn") : badge("active", "good"), share === undefined ? "–" : h("span", {}, shareBar(Number(share)), `${share} %`), one.delivered, one.answers, one.strikes,
+        return [agentName(one.agent), one.restsUntil ? badge(`rests until ${clock(one.restsUntil)}`, "warn") : badge("active", "good"), share === undefined ? "–" : h("span", {}, shareBar(Number(share)), `${share} %`), one.delivered, one.answers, one.strikes,
           Object.entries(one.faults).map(([kind, count]) => `${kind} ${count}`).join(", ") || h("span", { class: "quiet" }, "none")];
       })));
   }
@@ -96,7 +96,7 @@ export function auctionsPage(main, rest) {
   function drawChart(items) {
     const dots = items.slice(0, DOTS_MOST).reverse().flatMap(({ round, order }) => {
       const bps = surplusBps(order);
-      return bps === null ? [] : [{ value: bps, series: order.winner ?? "", title: `${clock(round.closedAt)} ${order.winner} ${signedBps(bps)}: ${trade(order)}` }];
+      return bps === null ? [] : [{ value: bps, series: agentName(order.winner ?? ""), title: `${clock(round.closedAt)} ${order.winner} ${signedBps(bps)}: ${trade(order)}` }];
     });
     const bids = items.reduce((sum, { order }) => sum + order.bids.length, 0);
     sums.textContent = items.length ? `${items.length} order${items.length === 1 ? "" : "s"}, ${(bids / items.length).toFixed(1)} bids each, ${dots.length} won` : SEALED;
@@ -116,7 +116,7 @@ export function auctionsPage(main, rest) {
     show(detail, h("div", { class: "heading" }, h("h2", { id: "round-title", tabindex: "-1" }, round.auctionId ? `Round ${round.auctionId}` : "Round"),
       h("p", { class: "quiet small" }, `opened ${clock(round.openedAt)}, closed ${clock(round.closedAt)}, ${Date.parse(round.closedAt) - Date.parse(round.openedAt)} ms`)),
       orders.map((order) => h("div", { class: "part" },
-        h("div", { class: "heading" }, h("h3", {}, `${trade(order)} `, order.orderId ? h("a", { href: `#order/${order.orderId}` }, "View order") : null, " ", order.orderId ? codeOf(order.orderId, "order’s id") : null), order.winner ? badge(`${order.winner} won`, "good") : badge("no winner", "quiet")),
+        h("div", { class: "heading" }, h("h3", {}, `${trade(order)} `, order.orderId ? h("a", { href: `#order/${order.orderId}` }, "View order") : null, " ", order.orderId ? codeOf(order.orderId, "order’s id") : null), order.winner ? badge(`${agentName(order.winner)} won`, "good") : badge("no winner", "quiet")),
         bidBars(order), bidsTable(order), settlementsTable({ settlements: [], ...order }))));
     document.getElementById("round-title")?.focus({ preventScroll: false });
   }

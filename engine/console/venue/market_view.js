@@ -1,5 +1,5 @@
 // The market of a pair for everybody: its price over time, what a size costs on both sides, and the latest fills of the venue.
-import { h, notice, show, table, when } from "/console/shared/dom.js";
+import { h, loading, notice, show, table, when } from "/console/shared/dom.js";
 import { ask } from "/console/shared/http.js";
 import { duration, price, signedBps } from "/console/shared/amounts.js";
 import { depthChart, lineChart } from "/console/shared/charts.js";
@@ -27,7 +27,7 @@ export function marketView(pair) {
   let places = 2;
   const number = (/** @type {number} */ value) => value.toLocaleString("en", { minimumFractionDigits: places, maximumFractionDigits: places });
   const chart = lineChart({ label: "Price", text: number });
-  const [lack, depth, depthNote, fills] = [h("div", {}), h("div", {}), h("p", { class: "small quiet" }), h("div", {})];
+  const [lack, depth, depthNote, fills] = [h("div", {}, loading(4)), h("div", {}, loading(4)), h("p", { class: "small quiet" }), h("div", {}, loading(4))];
   const spans = h("div", { class: "segments small", role: "group", "aria-label": "Time that the chart shows" });
   const drawSpans = () => show(spans, SPANS.map(([name, seconds]) => h("button", { type: "button", "aria-pressed": String(seconds === span), onclick: () => { span = seconds; drawSpans(); again(); } }, name)));
   const names = () => pair().map(({ symbol }) => symbol);
@@ -44,8 +44,9 @@ export function marketView(pair) {
   async function history(signal) {
     const [base, quote] = pair();
     const asked = new URLSearchParams({ chainId: String(state.chain?.chainId), base: base.address, quote: quote.address, span: String(span) });
-    const told = await ask(`/prices/history?${asked}`, { signal }).catch(() => ({ points: [] }));
+    const told = await ask(`/prices/history?${asked}`, { signal }).catch(failed);
     if (signal.aborted || pair()[0] !== base || pair()[1] !== quote) return;
+    if (told instanceof Error) return unread(lack, told);
     points = told.points.map((/** @type {any[]} */ [at, , , , close]) => ({ at: at * 1_000, value: Number(close) }));
     heading.textContent = `Price of 1 ${base.symbol} in ${quote.symbol}`;
     const last = points[points.length - 1]?.value;
@@ -56,15 +57,16 @@ export function marketView(pair) {
     show(lack, points.length < 2 ? notice("The line begins here", "The venue keeps prices since its start, one each 15 seconds.") : null);
     chart.element.hidden = points.length < 2;
     chart.show([{ name: "", points }], levels);
-    drawStrip();
+    return drawStrip();
   }
 
   /** The price of each size on both sides. @param {AbortSignal} signal */
   async function sizes(signal) {
     const [base, quote] = pair();
     const asked = new URLSearchParams({ chainId: String(state.chain?.chainId), base: base.address, quote: quote.address });
-    const told = await ask(`/prices/depth?${asked}`, { signal }).catch(() => null);
-    if (signal.aborted || !told || pair()[0] !== base || pair()[1] !== quote) return;
+    const told = await ask(`/prices/depth?${asked}`, { signal }).catch(failed);
+    if (signal.aborted || pair()[0] !== base || pair()[1] !== quote) return;
+    if (told instanceof Error) return unread(depth, told);
     const priced = (/** @type {[string, string][]} */ levels) => levels.map(([size, amount]) => /** @type {[number, number]} */ (
       [Number(price(BigInt(size), base.decimals, BigInt(amount), quote.decimals).replaceAll(",", "")), Number(size) / 10 ** base.decimals]));
     const [bids, asks] = [priced(told.bids), priced(told.asks)];
@@ -80,19 +82,20 @@ export function marketView(pair) {
     const middle = bids.length && asks.length ? (bids[0][0] + asks[0][0]) / 2 : 0;
     figures.size = shown(Number(told.unit) / 10 ** base.decimals);
     figures.spread = middle ? `${(((asks[0][0] - bids[0][0]) / middle) * 10_000).toFixed(1)} bps` : undefined;
-    drawStrip();
+    return drawStrip();
   }
 
   /** @param {AbortSignal} signal */
   async function latest(signal) {
     const chain = state.chain?.chainId;
-    const told = await Promise.all([ask(`/v2/delta/trades?chainId=${chain}&limit=${FILLS_SHOWN}`, { signal }), ask(`/stats?chainId=${chain}`, { signal })]).catch(() => null);
-    if (signal.aborted || !told) return;
+    const told = await Promise.all([ask(`/v2/delta/trades?chainId=${chain}&limit=${FILLS_SHOWN}`, { signal }), ask(`/stats?chainId=${chain}`, { signal })]).catch(failed);
+    if (signal.aborted) return;
+    if (told instanceof Error) return unread(fills, told);
     const [trades, stats] = told;
     show(fills, trades.length ? tradesTable(trades) : notice("No fills yet", "Each settled trade of the venue appears here."));
     figures.surplus = stats.medianSurplusBps === null ? undefined : signedBps(Number(stats.medianSurplusBps));
     figures.fill = stats.medianFillMs === null ? undefined : stats.medianFillMs < 10_000 ? `${(stats.medianFillMs / 1_000).toFixed(1)} s` : duration(stats.medianFillMs / 1_000);
-    drawStrip();
+    return drawStrip();
   }
 
   let stops = /** @type {(() => void)[]} */ ([]);
@@ -127,6 +130,12 @@ export function marketView(pair) {
     },
     close() { for (const stop of stops) stop(); },
   };
+}
+
+const failed = (/** @type {Error} */ error) => error;
+/** Say that a part cannot be read, unless it has what was read before. @param {HTMLElement} place @param {Error} error */
+function unread(place, error) {
+  if (!place.firstChild || place.querySelector(".loading")) show(place, notice("This cannot be read now", error.message));
 }
 
 /** Fills of the venue, the newest first. @param {any[]} trades */

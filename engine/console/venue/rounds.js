@@ -1,6 +1,6 @@
 // Rounds of auctions: the bids on an order, net of gas, and why each lost.
 import { badge, codeOf, h, show, table, when } from "/console/shared/dom.js";
-import { signedBps } from "/console/shared/amounts.js";
+import { agentName, signedBps } from "/console/shared/amounts.js";
 import { amount, explorerUrl, state } from "./state.js";
 
 /** Outcome of a bid -> word, tone, and the reason for people. @type {Record<string, [string, "good" | "bad" | "warn" | "quiet" | "busy", string]>} */
@@ -28,7 +28,7 @@ export function bidsTable(order) {
   return table("Bids, the best first", names, order.bids.map((bid) => {
     const isWinner = order.winner === bid.agent && bid.notice === "won";
     const [word, tone, why] = OUTCOMES[bid.notice] ?? [bid.notice, "quiet", ""];
-    return [bid.agent, badge(word, tone), shown(bid.promisedAmount), shown(bid.netAmount), shown(bid.surplusAmount), `${bid.arrivalMs} ms`,
+    return [agentName(bid.agent), badge(word, tone), shown(bid.promisedAmount), shown(bid.netAmount), shown(bid.surplusAmount), `${bid.arrivalMs} ms`,
       [isWinner ? why : behind(bid, order, of) ?? why, bid.detail].filter(Boolean).join(": ")];
   }));
 }
@@ -51,7 +51,7 @@ export function bidBars(order) {
     const bar = h("span", {});
     bar.style.width = `${Math.max(0, Math.min(100, bid.surplusAmount ? (surplus(bid) / most) * 100 : 0))}%`;
     const off = best && bid !== best && bid.netAmount && best.netAmount ? ` · ${signedBps(offBps(bid.netAmount, best.netAmount))}` : "";
-    return h("div", { class: bid.notice === "won" || bid.notice === "settled" ? false : "lost" }, h("strong", {}, bid.agent), h("span", { class: "track", "aria-hidden": "true" }, bar),
+    return h("div", { class: bid.notice === "won" || bid.notice === "settled" ? false : "lost" }, h("strong", { title: bid.agent }, agentName(bid.agent)), h("span", { class: "track", "aria-hidden": "true" }, bar),
       h("span", {}, bid.netAmount === null ? "–" : amount(bid.netAmount, of)), h("small", {}, [`${word}${off}`, bid === best ? "" : behind(bid, order, of) ?? why, `answered in ${bid.arrivalMs} ms`].filter(Boolean).join(" · ")));
   }));
 }
@@ -61,7 +61,7 @@ function behind(bid, order, of) {
   const best = order.bids.find((each) => each.notice === "won");
   if (bid.notice !== "lost" || !best || !bid.surplusAmount || !best.surplusAmount) return null;
   const missing = BigInt(best.surplusAmount) - BigInt(bid.surplusAmount);
-  return missing > 0n ? `${amount(missing, of)} less than ${best.agent} after gas` : `as good as ${best.agent}, which is ahead by the rules`;
+  return missing > 0n ? `${amount(missing, of)} less than ${agentName(best.agent)} after gas` : `as good as ${agentName(best.agent)}, which is ahead by the rules`;
 }
 
 /** @param {Api_AuctionedOrder} order */
@@ -69,7 +69,7 @@ export function settlementsTable({ settlements = [], side, srcToken, destToken }
   if (!settlements.length) return null;
   const of = side === "SELL" ? destToken : srcToken;
   return table("Settlements", [{ name: "Agent" }, { name: "State" }, { name: "Promised", isNumber: true }, { name: "Simulated", isNumber: true }, { name: "Settled", isNumber: true }, { name: "Transaction" }],
-    settlements.map((one) => [one.agent, badge(one.state, one.state === "settled" ? "good" : one.state === "settling" ? "busy" : "bad"),
+    settlements.map((one) => [agentName(one.agent), badge(one.state, one.state === "settled" ? "good" : one.state === "settling" ? "busy" : "bad"),
       amount(one.promisedAmount, of), amount(one.simulatedAmount, of), one.settledAmount === null ? "–" : amount(one.settledAmount, of), one.txHash ? codeOf(one.txHash, "transaction", explorerUrl(state.chain?.chainId ?? 0, "tx", one.txHash)) : one.detail]));
 }
 
@@ -79,7 +79,7 @@ export function showRounds(place, rounds) {
     const known = new Map([...place.querySelectorAll("details")].map((each) => [each.dataset.round, each.open]));
     return rounds.map(({ auctionId, closedAt, order }, at) =>
       h("details", { "data-round": auctionId, open: known.get(String(auctionId)) ?? at === 0 },
-        h("summary", {}, `Round ${auctionId} · ${order.winner ? `${order.winner} won` : order.bids.length ? "no winner" : "no bids"} · closed `, when(closedAt)),
+        h("summary", {}, `Round ${auctionId} · ${order.winner ? `${agentName(order.winner)} won` : order.bids.length ? "no winner" : "no bids"} · closed `, when(closedAt)),
         h("div", { class: "part" }, order.bids.length ? h("p", { class: "quiet small" }, "Amounts after gas; each bar begins at the order’s limit.") : null, bidBars(order),
           settlementsTable(order), h("details", { "data-round": `${auctionId} figures`, open: known.get(`${auctionId} figures`) ?? false }, h("summary", {}, "All figures of the bids"), bidsTable(order)))));
   });
