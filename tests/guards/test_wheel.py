@@ -75,8 +75,10 @@ def test_a_release_names_the_addresses_of_its_pages(tmp_path: Path) -> None:
     metadata = contents(wheel)[name].decode()
     files = f"https://example.org/o/cambist/blob/v{__version__}"
     assert f"Project-URL: Changelog, {files}/CHANGELOG.md" in metadata
-    assert f"]({files}/docs/guides/venue.md)" in metadata
-    assert f"](https://example.org/o/cambist/raw/v{__version__}/docs/pictures/market-swap.svg)" in metadata
+    assert f"]({files}/docs/guides/api.md)" in metadata
+    assert (
+        f"](https://example.org/o/cambist/raw/v{__version__}/docs/guides/console/trade-swap.webp)" in metadata
+    )
     assert not re.search(r"\]\((?!https://)", metadata)
     done = subprocess.run(["make", "dist"], cwd=ROOT, capture_output=True, text=True, check=False)
     assert (done.returncode, "PROJECT_URL: expected an https:// address" in done.stdout) == (2, True)

@@ -25,6 +25,7 @@ from support.http_get import http_get
 from support.oracles import Stories
 from support.patience import PATIENCE_S, found_in_time
 from support.programs import DEVELOPMENT_CHAIN, ORACLES, program
+from support.tracked_files import ROOT
 
 pytestmark = [pytest.mark.process, pytest.mark.seldom]
 ETH = 10**18
@@ -91,6 +92,18 @@ def test_the_printed_commands_ask_the_venue(up: Devnet) -> None:
     assert "data" in orders
     assert {token["symbol"] for token in tokens["tokens"]} >= {"WETH", "USDC", "WBTC", "DAI"}
     assert len(ask(up, "/readyz")["reasons"]) == 0
+
+
+@pytest.mark.needs("curl")
+def test_the_readmes_first_question_has_the_answer_that_it_shows(up: Devnet) -> None:
+    command, answer = re.findall(r"^(curl .*)\n(.*)$", (ROOT / "README.md").read_text(), re.MULTILINE)[0]
+    asked = command.replace("http://127.0.0.1:8080", up.told["venue"])
+    done = subprocess.run(shlex.split(asked), capture_output=True, text=True, timeout=PATIENCE_S, check=True)
+    told = json.loads(done.stdout)["priceRoute"]
+    shown = dict(re.findall(r'"(\w+)":"?([^",{]+)', answer.removeprefix('{"priceRoute":')))
+    assert list(told)[: len(shown)] == list(shown)
+    assert (told["network"], told["srcAmount"]) == (int(shown["network"]), shown["srcAmount"])
+    assert 2_000 * 10**6 < int(told["destAmount"]) < 3_000 * 10**6
 
 
 @pytest.mark.oracle

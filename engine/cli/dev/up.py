@@ -1,6 +1,9 @@
 """`cambist up`: a venue with makers, agents and chains that stays, for a first look and for development."""
 
 import os
+import shlex
+import shutil
+import sys
 import tempfile
 from collections.abc import Callable
 from pathlib import Path
@@ -211,6 +214,14 @@ def _quote(layout: Layout, owner: str, mode: str) -> str:
     return "/v2/quote?" + "&".join(f"{name}={value}" for name, value in query.items())
 
 
+def _command() -> str:
+    """Name of the command in a shell of the caller's folder: its file where the path has no `cambist`."""
+    installed = Path(sys.executable).with_name("cambist")
+    if shutil.which("cambist") is not None or not installed.exists():
+        return "cambist"
+    return shlex.quote(os.path.relpath(installed) if installed.is_relative_to(Path.cwd()) else str(installed))
+
+
 def _show(printed: _Up) -> None:
     from rich.console import Console
     from rich.table import Table
@@ -243,7 +254,7 @@ def _show(printed: _Up) -> None:
     console.print("or with the command", style="bold")
     console.print(f"export TRADER_KEY={printed.accounts[0].key}")
     console.print(
-        f"cambist order swap WETH USDC 1.5 --venue {printed.venue} --chain {CHAIN_ID} --rpc {node} "
+        f"{_command()} order swap WETH USDC 1.5 --venue {printed.venue} --chain {CHAIN_ID} --rpc {node} "
         "--key env:TRADER_KEY --yes"
     )
     console.print("\nCtrl-C ends it.", style="bold")
