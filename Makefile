@@ -207,6 +207,7 @@ catalogue: setup ## Write the generated files anew: errors, contracts, life cycl
 	$(PY) -m docs.generators.choices_page
 	$(PY) -m docs.generators.lifecycle_page
 	$(PY) -m docs.generators.public_page
+	$(PY) -m docs.generators.settings_page
 	$(PY) -m docs.generators.alert_rules
 	$(PY) -m docs.generators.dashboards
 	$(PY) -m docs.generators.flow_pictures

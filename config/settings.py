@@ -69,7 +69,13 @@ class PolicySettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw
 
 
 class KeySettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
-    """Settings of a signing key: source of the key, password of the keystore, limits on signatures."""
+    """A signing key and the limits on its signatures.
+
+    Attributes:
+        source: `env:NAME` or `file:PATH` of the key, hexadecimal or a keystore.
+        password: `env:NAME` or `file:PATH` of the keystore's password.
+        policy: limits on what the key signs.
+    """
 
     source: Secret
     password: Secret | None = None
@@ -77,14 +83,24 @@ class KeySettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_on
 
 
 class AccessKeySettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
-    """A credential of a caller that signs its requests: access key and shared secret."""
+    """A credential of a caller that signs its requests.
+
+    Attributes:
+        access_key: public name of the credential, which each signed request carries.
+        secret: `env:NAME` or `file:PATH` of the secret that both sides know.
+    """
 
     access_key: str
     secret: Secret
 
 
 class DomainSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
-    """A caller (domain) that signs its requests, with one valid credential, or two during a rotation."""
+    """A caller (domain) that signs its requests.
+
+    Attributes:
+        keys: one valid credential, or two during a rotation.
+        secret_encoding: encoding of the text of each secret: utf8, base64 or hex.
+    """
 
     keys: tuple[AccessKeySettings, ...]
     secret_encoding: SecretEncoding = "utf8"  # noqa: S105

@@ -80,17 +80,17 @@ class MakerChain(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_onl
         refresh_ms: milliseconds after which an unchanged price is sent again over the WebSocket.
         expiry_s: seconds from the signature of a firm quote to its expiry.
         takers: addresses that may be the taker of a firm quote.
-        takers_url: URL of a venue's /adapters/contract-takers, which lists more such addresses; read every
-            `takers_every_s` seconds.
+        takers_url, takers_every_s: URL of a venue's /adapters/contract-takers, which lists more such
+            addresses, and seconds between two reads of the URL.
         node_url: JSON-RPC node for balances, allowances and fills; may be `env:NAME` or `file:PATH`.
         node_every_ms: milliseconds between two reads of the node.
         node_stale_s: seconds without a node's answer after which no firm quote is signed.
         node_head_max_s: largest age of the latest block in seconds; an answer of a node with an older block
             does not count. 0 turns the check off, for a devnet that mines only on demand.
         blacklist: addresses of users who get no firm quotes.
-        unused_quotes_max: number of firm quotes that a user may leave unused within `unused_window_s`
-            seconds; one more blacklists the user for `blacklist_s` seconds. 0 sets no bound. Fills are seen
-            through the node: without a node, every quote counts as unused.
+        unused_quotes_max, unused_window_s, blacklist_s: number of firm quotes that a user may leave unused
+            within `unused_window_s` seconds; one more blacklists the user for `blacklist_s` seconds. 0 sets
+            no bound. Fills are seen through the node: without a node, every quote counts as unused.
         live_quotes_max: most firm quotes at a time that are neither expired nor filled.
         message: text of the member `message` of every successful answer, which the venue logs; strict
             consumers refuse an answer with that member. Empty sends none.

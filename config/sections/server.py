@@ -8,14 +8,23 @@ from .. import limits, timeouts
 
 
 class TlsSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
-    """PEM files of a TLS server: certificate chain and private key."""
+    """Files of a TLS server.
+
+    Attributes:
+        certificate: PEM file of the certificate chain.
+        key: PEM file of the private key.
+    """
 
     certificate: str
     key: str
 
 
 class HealthSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
-    """A listener for health and metrics alone, over plain HTTP; port 0 lets the system choose."""
+    """A listener for health and metrics alone, over plain HTTP.
+
+    Attributes:
+        host, port: address of the listener; port 0 lets the system choose.
+    """
 
     host: str = "127.0.0.1"
     port: int = 8081

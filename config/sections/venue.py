@@ -29,7 +29,14 @@ _WEBHOOK_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
 
 
 class MakerCredentials(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
-    """Credentials that were exchanged with a maker at onboarding (spec 3.10.2 to 3.10.4)."""
+    """Credentials that were exchanged with a maker at onboarding (spec 3.10.2 to 3.10.4).
+
+    Attributes:
+        domain: name under which the maker knows the sender of requests.
+        access_key: public name of the credential.
+        secret: `env:NAME` or `file:PATH` of the secret that signs requests.
+        secret_encoding: encoding of the secret's text: utf8, base64 or hex.
+    """
 
     domain: str
     access_key: str
@@ -107,9 +114,9 @@ class FirmSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_o
         over_ask_buy_bps: the same basis points for each hop but the last of a BUY.
         drift_bps: most basis points by which a firm quote may be worse than the prices that its maker has
             published; a worse quote is the maker's fault.
-        rest_s: cool-down in seconds of a pair or a maker after the first fault beyond the tolerated ones;
-            doubles with each further fault, up to rest_s_max (`feeds.firm.maker_health`). After a refusal,
-            the venue requests only smaller amounts from the maker for the same time.
+        rest_s, rest_s_max: cool-down in seconds of a pair or a maker after the first fault beyond the
+            tolerated ones; doubles with each further fault, up to rest_s_max (`feeds.firm.maker_health`).
+            After a refusal, the venue requests only smaller amounts from the maker for the same time.
         unfilled_max: most unfilled swaps on one chain of one network that calls without an API key. A swap
             is unfilled while makers' signed quotes for the swap are valid and no transaction has filled them.
         unfilled_user_max: most unfilled swaps on one chain of one user who has shown that they are its own.
@@ -176,13 +183,13 @@ class DeltaSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_
     Attributes:
         round_s: seconds of one auction round, in which agents may bid.
         gather_s: seconds that a new order waits for other orders to share its first round.
-        again_s: seconds before an order without a valid bid is auctioned again; doubles with each try, up to
-            again_s_max.
+        again_s, again_s_max: seconds before an order without a valid bid is auctioned again; doubles with
+            each try, up to again_s_max.
         settlement_s: seconds in which a settlement must be mined before it is given up.
         failures_max: failed settlements after which an order fails (choices.md#delta-orders).
-        rest_s: cool-down in seconds of an agent after the first fault that counts against it; doubles with
-            each further such fault, up to rest_s_max (`engine.trade.delta.bids.agent_rest`). An owner whose
-            code fails a settlement rests likewise.
+        rest_s, rest_s_max: cool-down in seconds of an agent after the first fault that counts against it;
+            doubles with each further such fault, up to rest_s_max (`engine.trade.delta.bids.agent_rest`). An
+            owner whose code fails a settlement rests likewise.
         gas_policy: which settlements the relayer pays for: `covered`, those whose gain over the limit and fee
             are worth their gas; `subsidised`, also others, up to a budget; `free`, besides all of orders that
             were submitted with an API key.
@@ -215,7 +222,12 @@ class DeltaSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_
 
 
 class Rate(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
-    """A token bucket for rate limits: holds `burst` tokens and gains `per_s` tokens a second."""
+    """A token bucket for rate limits.
+
+    Attributes:
+        per_s: tokens that the bucket gains a second.
+        burst: most tokens that the bucket holds.
+    """
 
     per_s: float
     burst: float
@@ -229,6 +241,8 @@ class RateTier(Rate, frozen=True, forbid_unknown_fields=True, kw_only=True):
     """Request rate of one caller: a token bucket, from which a request takes the cost of its endpoint.
 
     Attributes:
+        per_s: tokens that the bucket gains a second.
+        burst: most tokens that the bucket holds.
         wrong_signatures: rate of the caller's wrong signatures; None means a hundredth of `per_s` and a fifth
             of `burst`, but a burst of VENUE_SWAP_ORDERS_MAX at least.
     """

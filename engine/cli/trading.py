@@ -395,7 +395,7 @@ receiver_options: list[Decorator] = [
     click.option(
         "--receiver", type=ADDRESS, help="Receiver of the bought tokens; the key's account if absent."
     ),
-    click.option("--partner", default="", callback=partner_name, help="The partner's key."),
+    click.option("--partner", default="", callback=partner_name, help="The partner's name."),
 ]
 
 
