@@ -44,7 +44,7 @@ from .deliveries import Hook, replayed
 from .webhooks import Webhooks
 
 _GROUP = "Webhooks"
-_RETRY_S = 60  # a failing receiver gets one post a minute
+_RETRY_S = 60  # the longest pause between two posts to a failing receiver
 _COST = 5  # of an endpoint that reads or writes many rows
 
 
