@@ -2,7 +2,8 @@
 
     python -m docs.generators.docs_site build/docs
 
-docs/README.md orders the pages. Links between pages become links of the site; a link or an anchor that leads
+docs/README.md orders the pages. Each page is there as Markdown too, and `llms.txt` lists these files for
+programs that read (llmstxt.org). Links between pages become links of the site; a link or an anchor that leads
 nowhere stops the build. Pages load nothing from other hosts.
 """
 
@@ -24,6 +25,8 @@ _ASSETS = ("style.css", "search.js")
 _PICTURES = {".svg", ".png", ".webp"}
 _MARKDOWN = MarkdownIt("commonmark", {"html": False}).enable("table")
 _OUTSIDE = re.compile(r"^(?:https?|mailto):")
+_PAGE_LINK = re.compile(r"\]\(([^)#\s]+\.md)")
+_SENTENCE = re.compile(r"(?<=[.:]) (?=[A-Z`])")
 _TEXT_MAX = 4_000
 
 
@@ -66,6 +69,8 @@ def build(out: Path, root: Path = _ROOT) -> list[DocsPage]:
         target = out / page.url
         target.parent.mkdir(parents=True, exist_ok=True)
         target.write_text(_html(page, pages, root, out), encoding="utf-8")
+        (out / _markdown_url(page)).write_text(_markdown(page, pages, root), encoding="utf-8")
+    (out / "llms.txt").write_text(_listed(pages), encoding="utf-8")
     for name in _ASSETS:
         shutil.copy(root / "docs" / "site" / name, out / name)
     sections = [
@@ -100,6 +105,44 @@ def _url(path: str) -> str:
     return f"{name}.html"
 
 
+def _markdown_url(page: DocsPage) -> str:
+    return f"{page.url.removesuffix('.html')}.md"
+
+
+def _markdown(page: DocsPage, pages: dict[str, DocsPage], root: Path) -> str:
+    """A page's Markdown, its links to pages made links to their Markdown in the site."""
+    folder = page.path.rpartition("/")[0] or "."
+    here = page.url.rpartition("/")[0] or "."
+
+    def link(found: re.Match[str]) -> str:
+        target = pages.get(normpath(f"{folder}/{found[1]}"))
+        return f"]({relpath(_markdown_url(target), here)}" if target else found[0]
+
+    return _PAGE_LINK.sub(link, (root / page.path).read_text(encoding="utf-8"))
+
+
+def _listed(pages: dict[str, DocsPage]) -> str:
+    """Text of llms.txt: the pages by part, each with its Markdown and its first sentence."""
+    home = pages["docs/README.md"]
+    lines = ["# cambist", "", f"> {_first(home)}"]
+    for kind, text in _order(home):
+        if kind == "part":
+            lines += ["", f"## {text}", ""]
+        elif text in pages:
+            page = pages[text]
+            lines.append(f"- [{page.title}]({_markdown_url(page)}): {_first(page)}")
+    return "\n".join(lines) + "\n"
+
+
+def _first(page: DocsPage) -> str:
+    """First sentence of a page's first paragraph."""
+    for at, token in enumerate(page.tokens):
+        if token.type == "paragraph_open":
+            text = " ".join(_plain(page.tokens[at + 1]).split())
+            return _SENTENCE.split(text, maxsplit=1)[0]
+    return page.title
+
+
 def _sections(tokens: list[Token]) -> Iterator[DocsSection]:
     title, text = "", list[str]()
     for at, token in enumerate(tokens):
@@ -115,7 +158,7 @@ def _sections(tokens: list[Token]) -> Iterator[DocsSection]:
 def _plain(token: Token) -> str:
     if token.children is None:
         return token.content
-    return "".join(child.content for child in token.children)
+    return "".join(" " if child.type == "softbreak" else child.content for child in token.children)
 
 
 # --- A page as HTML -----------------------------------------------------------------------------------

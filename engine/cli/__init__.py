@@ -117,6 +117,37 @@ class CommandGroup(click.Group):
             command: click.Command = getattr(import_module(f".{module}", __name__), name)
         return command
 
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        """Return the command of the arguments; see `click.Group.resolve_command`.
+
+        Raises:
+            click.UsageError: no such command; the text names the commands that are spelled alike, also those
+                of groups: `order limit` for `limit`.
+        """
+        try:
+            return super().resolve_command(ctx, args)
+        except click.UsageError:
+            name = args[0]
+            if name.startswith("-"):
+                raise
+            from difflib import get_close_matches  # no right command needs the import
+
+            paths = list(self._paths(ctx))
+            words = [name] if name in (word for word, _ in paths) else get_close_matches(name, dict(paths))
+            alike = [f"'{path}'" for near in words for word, path in paths if word == near]
+            hint = f" Did you mean {' or '.join(alike)}?" if alike else ""
+            raise click.UsageError(f"No such command '{name}'.{hint}", ctx) from None
+
+    def _paths(self, ctx: click.Context) -> Iterator[tuple[str, str]]:
+        """Yield the last word and the path of each command, those of groups included."""
+        for name in self.list_commands(ctx):
+            yield name, name
+            command = self.get_command(ctx, name)
+            if isinstance(command, CommandGroup):
+                yield from ((word, f"{name} {path}") for word, path in command._paths(ctx))
+
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Write the list of commands; see `click.Group.format_commands`."""
         rows = [(name, self._sentence(ctx, name)) for name in self.list_commands(ctx)]

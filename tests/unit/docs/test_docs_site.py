@@ -50,6 +50,22 @@ def test_every_page_is_in_the_navigation_or_at_the_top(site: Path) -> None:
     assert built - listed == {"changelog.html", "contributing.html", "security.html"}
 
 
+def test_programs_find_each_page_as_markdown(site: Path) -> None:
+    listed = re.findall(
+        r"^- \[(.+)\]\((.+)\): (.+)$", (site / "llms.txt").read_text(encoding="utf-8"), re.MULTILINE
+    )
+    assert len(listed) > 30
+    for title, path, sentence in listed:
+        text = (site / path).read_text(encoding="utf-8")
+        assert text.startswith(f"# {title}\n")
+        assert sentence
+        assert (site / path).with_suffix(".html").is_file()
+        for link in re.findall(r"\]\(([^)#:\s]+\.md)", text):
+            assert ((site / path).parent / link).resolve() == site or (
+                (site / path).parent / link
+            ).is_file(), link
+
+
 def test_the_search_knows_every_heading(site: Path) -> None:
     script = (site / "sections.js").read_text(encoding="utf-8")
     sections = msgspec.json.decode(script.removeprefix("window.docsSections = ").removesuffix(";\n"))
