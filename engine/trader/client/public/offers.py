@@ -40,6 +40,11 @@ class Quote(Struct, frozen=True, kw_only=True):
         """Bought tokens for one sold token, both whole, to 18 digits."""
         return _DIGITS.divide(self.buy.whole, self.sell.whole)
 
+    def __str__(self) -> str:
+        """The quote on two lines: the amounts, then price and mode."""
+        tokens = f"{self.buy.token.symbol} for 1 {self.sell.token.symbol}"
+        return f"{self.sell} for {self.buy}\n{self.price:f} {tokens}, {self.mode.value}"
+
 
 class OfferedTrade(Struct, Generic[Detail], frozen=True, kw_only=True):
     """A trade's terms, for the trader's consent before anything is signed.
@@ -62,6 +67,11 @@ class OfferedTrade(Struct, Generic[Detail], frozen=True, kw_only=True):
     def price(self) -> Decimal:
         """Bought tokens for one sold token, both whole, to 18 digits."""
         return _DIGITS.divide(self.buy.whole, self.sell.whole)
+
+    def __str__(self) -> str:
+        """The terms on two lines: the quoted amounts, then the amount that is signed."""
+        bound = "at least" if self.side is Side.SELL else "at most"
+        return f"{self.sell} for {self.buy}\n{bound} {self.bound}"
 
 
 Agree = Callable[[OfferedTrade[Detail]], bool]

@@ -26,9 +26,8 @@ def trade_failed(outcome: SentOutcome | OrderOutcome, offer: Any) -> TradeFailed
     """
     order_hash = outcome.order_hash if isinstance(outcome, OrderOutcome) else b""
     name = to_hex(outcome.tx_hash or order_hash) if outcome.tx_hash or order_hash else ""
-    reason = f": {one_line(outcome.reason)}" if outcome.reason else ""
     return TradeFailed(
-        f"{outcome.step} {outcome.verdict.value}{f' ({name})' if name else ''}{reason}",
+        f"{outcome.step} {outcome.verdict.value}{f' ({name})' if name else ''}{_because(outcome.reason)}",
         verdict=outcome.verdict,
         tx_hash=to_hex(outcome.tx_hash) if outcome.tx_hash else "",
         order_hash=to_hex(order_hash) if order_hash else "",
@@ -56,6 +55,11 @@ class TradeResult(Struct, frozen=True, kw_only=True):
     gas_wei: int
     offer: Any
     outcome: SentOutcome
+
+    def __str__(self) -> str:
+        """The result on two lines: verdict and amounts, then the transaction, which a rehearsal lacks."""
+        sent = f"\ntransaction {self.tx_hash} in block {self.block_number}" if self.tx_hash else ""
+        return f"{self.verdict.value}: {self.spent} for {self.received}{sent}"
 
 
 class DeltaOrderState(Struct, frozen=True, kw_only=True):
@@ -95,6 +99,12 @@ class DeltaOrderState(Struct, frozen=True, kw_only=True):
         """Whether the order is completed, and nothing on the chain contradicts that."""
         return self.verdict is TradeVerdict.SETTLED
 
+    def __str__(self) -> str:
+        """The order on two lines: verdict and moved amounts or the reason, then id and status."""
+        moved = f": {self.spent} for {self.received}" if self.spent and self.received else ""
+        named = f"\norder {self.id} {self.status.value}" if self.status else ""
+        return f"{self.verdict.value}{moved or _because(self.reason)}{named}"
+
 
 class OtcOrderState(Struct, frozen=True, kw_only=True):
     """An OTC order as the venue shows it.
@@ -121,6 +131,15 @@ class OtcOrderState(Struct, frozen=True, kw_only=True):
     def has_ended(self) -> bool:
         """Whether the order has ended, by the venue's record."""
         return self.state in OTC_TERMINAL
+
+    def __str__(self) -> str:
+        """The order on two lines: verdict and reason, then hash and state."""
+        named = f"\norder {self.order_hash} {self.state.value}" if self.state else ""
+        return f"{self.verdict.value}{_because(self.reason)}{named}"
+
+
+def _because(reason: str) -> str:
+    return f": {one_line(reason)}" if reason else ""
 
 
 def trade_result(offer: Any, outcome: SentOutcome, src: TradedToken, dest: TradedToken) -> TradeResult:
