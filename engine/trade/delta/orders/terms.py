@@ -16,12 +16,11 @@ source tokens moves; here it is the estimate that the owner has signed as `srcAm
 Source: contracts/Delta.sol, `settle`, `settleTwap`, `settleTwapBuy`, `settleProductive`, `settleExternal`.
 Choice: A part of a partially fillable order is at least a tenth of the rest, rounded up, and leaves nothing,
     or at least that tenth.
-Choice: Slices of a TWAP fit while each can settle an interval after the former and the last by the deadline;
-    otherwise the TWAP is EXPIRED.
+Choice: A TWAP is EXPIRED once its remaining slices, one interval apart, no longer fit before the deadline.
 Choice: `partiallyFillable` is not signed: the venue keeps to the submission's flag, and the contract enforces
     pro rata limits and counts fills by order hash.
-Choice: The first slice of a TWAP is due at once, each further slice one interval after the former's time on
-    chain. Missed slices do not pile up; the last one takes the remainder, with the pro rata minimum rounded
+Choice: The first slice of a TWAP is due at once, each further slice one interval after the time on chain
+    of the slice before. Missed slices do not pile up; the last one takes the remainder, with the pro rata minimum rounded
     up.
 Choice: A slice of a purchase spends at most `floor(maxSrcAmount * slice / total)` and nothing rolls over.
     `orderType` fixes the side: another `side` is refused, and so is `limitAmount` of a TWAPBuyOrder.
