@@ -157,7 +157,11 @@ async def _pending(ask: Asked) -> list[Any]:
         await result(ask, "eth_sendTransaction", PAID | FEES | {"nonce": hex(nonce)} | changed)
         heard.append(await result(ask, "eth_getFilterChanges", watched))
 
-    await send(0)  # mined at once
+    first = await result(ask, "eth_sendTransaction", PAID | FEES | {"nonce": "0x0"})
+    with trio.fail_after(PATIENCE_S):
+        while await result(ask, "eth_getTransactionReceipt", first) is None:  # mined soon after the answer
+            pass
+    heard.append(await result(ask, "eth_getFilterChanges", watched))
     await result(ask, "evm_setAutomine", False)
     for nonce in (3, 1, 2):
         await send(nonce)

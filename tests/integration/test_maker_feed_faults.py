@@ -249,8 +249,11 @@ async def test_poll_with_a_compressed_answer_is_refused(tmp_path: Path) -> None:
     asked: list[Request] = []
 
     async def compressed(caller: Caller) -> None:
-        asked.append(await caller.request())
-        await caller.stream.send_all(head % len(packed) + packed)
+        try:
+            asked.append(await caller.request())
+            await caller.stream.send_all(head % len(packed) + packed)
+        except (trio.BrokenResourceError, EOFError):  # a poll that the end of the test cut off
+            pass
 
     async with a_market(tmp_path, compressed, socket=False) as market:
         await until(lambda: market.bad.statistics().polls["prices"].failures > 0)

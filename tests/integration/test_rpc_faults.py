@@ -546,6 +546,32 @@ async def test_who_has_read_a_receipt_looks_at_no_block_before_it(many: bool) ->
         assert await chain.recent_block(60) == node.header(11)
 
 
+async def test_a_look_that_began_before_a_receipt_was_read_puts_no_earlier_block_at_hand() -> None:
+    reached, goes_on, accepted = trio.Event(), trio.Event(), trio.Event()
+
+    async def late() -> None:
+        reached.set()
+        await goes_on.wait()
+
+    async with one_node() as (node, chain), trio.open_nursery() as nursery:
+
+        async def look() -> None:
+            assert await chain.block() == node.header(11)
+            accepted.set()
+
+        node.replies["eth_getTransactionReceipt"] = lambda _: receipt(node, node.height)
+        await chain.block()
+        node.height = 11
+        node.late["eth_getBlockByHash"] = late
+        nursery.start_soon(look)
+        await reached.wait()
+        node.height = 12
+        await chain.receipt(TX_HASH)
+        goes_on.set()
+        await accepted.wait()
+        assert await chain.recent_block(60) == node.header(12)
+
+
 # --- The time of the next block -------------------------------------------------------------------------
 
 

@@ -56,6 +56,7 @@ def _of(node: Any, words: st.SearchStrategy[str]) -> st.SearchStrategy[Any]:
 
 _PLAIN: dict[type, st.SearchStrategy[Any]] = {
     inspect.DecimalType: numbers,
+    inspect.FloatType: st.floats(0, 1e9),
     inspect.RawType: raw_objects,
     inspect.AnyType: json_values,
     inspect.BoolType: st.booleans(),

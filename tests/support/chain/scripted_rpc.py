@@ -6,7 +6,7 @@ A chain over one scripted node or two, and what its first node is known for.
 """
 
 import json
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import AsyncExitStack, asynccontextmanager
 from typing import Any
 
@@ -52,6 +52,7 @@ class ScriptedRpc:
         shape: change of a batch's answers before they are sent.
         body: sent in place of any answer.
         silent: the node answers no request.
+        late: method -> what is awaited between finding its answer and sending it.
         asked: method names of all calls.
         batches: number of calls in each request.
         subscribes: whether eth_subscribe is answered; False refuses.
@@ -68,6 +69,7 @@ class ScriptedRpc:
         self.shape: Callable[[list[dict[str, Any]]], list[dict[str, Any]]] = lambda answers: answers
         self.body: bytes | None = None
         self.silent = False
+        self.late: dict[str, Callable[[], Awaitable[object]]] = {}
         self.asked: list[str] = []
         self.batches: list[int] = []
         self.subscribes = True
@@ -161,9 +163,13 @@ class ScriptedRpc:
                     await self._serve_heads(stream, event)
                     return
                 if isinstance(event, Request):
-                    body = self._body(json.loads(event.body))
+                    request = json.loads(event.body)
+                    body = self._body(request)
                     if self.silent:
                         await trio.sleep_forever()
+                    for call in request if isinstance(request, list) else [request]:
+                        if call["method"] in self.late:
+                            await self.late[call["method"]]()
                     await stream.send_all(encode_response(self.status, body, extra_headers=self.headers))
                     continue
                 try:
