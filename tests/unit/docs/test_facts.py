@@ -27,10 +27,6 @@ _PORTS = {
 }
 
 
-_TYPED = re.compile(r"\bcambist((?: [a-z][a-z0-9-]*)+)([^\n`#|;]*)")
-_OPTION = re.compile(r"(?<![\w-])--[a-z][a-z-]*")
-
-
 def commands(group: click.Group, path: str = "") -> Iterator[tuple[str, list[click.Option]]]:
     """Yield each command's words and options."""
     context = click.Context(group)
@@ -91,18 +87,6 @@ def test_the_partner_of_an_order_is_a_name() -> None:
 def test_ports_on_pages_are_those_that_roles_listen_at() -> None:
     shown = {int(port) for page in PAGES for port in _LOCAL.findall(page.read_text(encoding="utf-8"))}
     assert shown <= _PORTS.keys()
-
-
-def test_options_that_pages_type_are_the_commands_own() -> None:
-    wrong = []
-    for page in PAGES:
-        for found in _TYPED.finditer(re.sub(r"\\\n\s*", " ", page.read_text(encoding="utf-8"))):
-            words = found[1].split()
-            named = next((" ".join(words[:n]) for n in (3, 2, 1) if " ".join(words[:n]) in OPTIONS), None)
-            if named:
-                typed = set(_OPTION.findall(found[2]))
-                wrong += [f"{page.name}: cambist {named} {option}" for option in typed - OPTIONS[named]]
-    assert not wrong
 
 
 def test_the_page_of_trading_names_the_options_that_orders_lack() -> None:
