@@ -20,8 +20,8 @@ Choice: A TWAP is EXPIRED once its remaining slices, one interval apart, no long
 Choice: `partiallyFillable` is not signed: the venue keeps to the submission's flag, and the contract enforces
     pro rata limits and counts fills by order hash.
 Choice: The first slice of a TWAP is due at once, each further slice one interval after the time on chain
-    of the slice before. Missed slices do not pile up; the last one takes the remainder, with the pro rata minimum rounded
-    up.
+    of the slice before. Missed slices do not pile up; the last one takes the remainder, with the pro rata
+    minimum rounded up.
 Choice: A slice of a purchase spends at most `floor(maxSrcAmount * slice / total)` and nothing rolls over.
     `orderType` fixes the side: another `side` is refused, and so is `limitAmount` of a TWAPBuyOrder.
 """
