@@ -56,9 +56,9 @@ def test_a_swap_and_its_rehearsal() -> None:
 
 
 def order(verdict: TradeVerdict, **more: Any) -> DeltaOrderState:
-    members = {"id": "d-1", "order_hash": HASH, "status": OrderStatus.COMPLETED, "reason": "", "spent": None}
-    unused = dict.fromkeys(("received", "tokens", "offer", "outcome"), UNUSED)
-    return DeltaOrderState(verdict=verdict, **(unused | members | more))
+    members: dict[str, Any] = {"id": "d-1", "order_hash": HASH, "status": OrderStatus.COMPLETED, "reason": ""}
+    members |= dict.fromkeys(("spent", "received", "tokens", "offer", "outcome"))
+    return DeltaOrderState(verdict=verdict, **(members | more))
 
 
 def test_a_delta_order() -> None:
