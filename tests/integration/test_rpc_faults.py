@@ -572,6 +572,35 @@ async def test_a_look_that_began_before_a_receipt_was_read_puts_no_earlier_block
         assert await chain.recent_block(60) == node.header(12)
 
 
+async def test_an_answer_that_comes_late_puts_no_block_before_a_read_receipt_at_hand() -> None:
+    """The node found the answer before the block of the receipt, which another look has accepted meanwhile."""
+    reached, goes_on, accepted = trio.Event(), trio.Event(), trio.Event()
+
+    async def late() -> None:
+        if not reached.is_set():
+            reached.set()
+            await goes_on.wait()
+
+    async with one_node() as (node, chain), trio.open_nursery() as nursery:
+
+        async def look() -> None:
+            assert await chain.block() == node.header(11)
+            accepted.set()
+
+        node.replies["eth_getTransactionReceipt"] = lambda _: receipt(node, 12)
+        await chain.block()
+        node.height = 11
+        node.late["eth_getBlockByNumber"] = late
+        nursery.start_soon(look)
+        await reached.wait()
+        node.height = 12
+        assert await chain.block() == node.header(12)
+        await chain.receipt(TX_HASH)
+        goes_on.set()
+        await accepted.wait()
+        assert await chain.recent_block(60) == node.header(12)
+
+
 # --- The time of the next block -------------------------------------------------------------------------
 
 

@@ -106,7 +106,8 @@ class RpcChain:
         self._height_at = -math.inf
         self._head = b""  # hash of the last head that was also read by its hash
         self._recent: Header | None = None  # the last accepted head, at `_height_at`
-        self._receipts_above = 0  # number of looks at receipts of blocks above the accepted head
+        self._receipts = 0  # number of reads that found receipts
+        self._mined = 0  # highest block of a receipt that was read
         self._doubted: dict[str, tuple[float, int]] = {}  # node -> (since, height of the others)
         self._cross_checks = 0
         self._timeless: set[str] = set()  # nodes that execute calls at no other time than the block's
@@ -360,9 +361,13 @@ class RpcChain:
 
     def _forget_head_before(self, receipts: Sequence[Receipt | None]) -> None:
         """Forget the recent head if a transaction is mined in a later block: who has seen it looks there."""
-        if any(receipt is not None and receipt.block_number > self._height for receipt in receipts):
+        mined = max((receipt.block_number for receipt in receipts if receipt is not None), default=None)
+        if mined is None:
+            return
+        self._receipts += 1
+        self._mined = max(self._mined, mined)
+        if self._recent is not None and mined > self._recent.number:
             self._recent = None
-            self._receipts_above += 1
 
     async def _latest_header(self, talk: Talk) -> Header:
         return (await self._latest(talk)).header
@@ -517,7 +522,7 @@ class RpcChain:
         """
         missed = b""
         for _ in range(2):
-            receipts_above = self._receipts_above
+            receipts = self._receipts
             first, *others = await talk.outcomes([("eth_getBlockByNumber", ["latest", False]), *more])
             block = values.read_block(result_of(first, "eth_getBlockByNumber"))
             if block is None:
@@ -539,9 +544,11 @@ class RpcChain:
                     continue
             if now >= self._height_at:  # a conversation that began earlier may end later
                 self._head, self._height, self._height_at = header.hash, header.number, now
-                # A receipt that was read since this look began may be of a later block than the look's: such
-                # a head is accepted, but is not at hand for who has seen the receipt.
-                self._recent = header if receipts_above == self._receipts_above else None
+                # A receipt that was read since this look began may be of a later block than the look's. Such a
+                # head is accepted, but is not at hand, since `recent_block` goes back behind no read receipt.
+                # After a re-organisation `_mined` may be too high: then only looks that begin later count.
+                is_current = header.number >= self._mined or receipts == self._receipts
+                self._recent = header if is_current else None
             return block, others
         raise ChainError(f"names {to_hex(missed)} as its latest block, and does not have it")
 
