@@ -15,6 +15,7 @@ from typing import Any
 import msgspec
 from msgspec import inspect as types
 
+from cambist.config import limits, timeouts
 from cambist.config.secret import Secret
 from cambist.config.settings import Settings
 
@@ -31,6 +32,8 @@ _WORDS: dict[type, str] = {
 }
 _CUSTOM: dict[type, str] = {Secret: "secret reference"}
 _ENTRY = re.compile(r"^    (\w+(?:, \w+)*): ((?:.+\n?(?:     .+\n?)*))", re.MULTILINE)
+_CONSTANT = re.compile(r"\b[A-Z]+(?:_[A-Z]+)+\b")
+_NUMBERS = vars(limits) | vars(timeouts)
 _CHOICES = re.compile(r"choices\.md#[a-z-]+")
 _HEAD = """# All settings
 
@@ -124,7 +127,8 @@ def _meanings(table: type) -> Iterator[tuple[list[str], str]]:
     """Yield the entries of a docstring's `Attributes`: names and their common meaning."""
     _, _, attributes = (inspect.getdoc(table) or "").partition("Attributes:\n")
     for names, text in _ENTRY.findall(attributes):
-        yield names.split(", "), _CHOICES.sub(r"[choices](\g<0>)", " ".join(text.split()))
+        meaning = _CONSTANT.sub(lambda found: str(_NUMBERS.get(found[0], found[0])), " ".join(text.split()))
+        yield names.split(", "), _CHOICES.sub(r"[choices](\g<0>)", meaning)
 
 
 def _sentence(table: type) -> str:

@@ -1,4 +1,4 @@
-"""What a venue tells everybody of its trades: a Market swap, a Delta order, and no fill of an OTC order."""
+"""Public trades of a venue: a Market swap, a Delta order, and no fill of an OTC order."""
 
 from pathlib import Path
 from typing import Any

@@ -573,7 +573,7 @@ async def test_a_look_that_began_before_a_receipt_was_read_puts_no_earlier_block
 
 
 async def test_an_answer_that_comes_late_puts_no_block_before_a_read_receipt_at_hand() -> None:
-    """The node found the answer before the block of the receipt, which another look has accepted meanwhile."""
+    """The node found the answer before the receipt's block, which another look has accepted meanwhile."""
     reached, goes_on, accepted = trio.Event(), trio.Event(), trio.Event()
 
     async def late() -> None:

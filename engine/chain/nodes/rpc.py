@@ -544,9 +544,9 @@ class RpcChain:
                     continue
             if now >= self._height_at:  # a conversation that began earlier may end later
                 self._head, self._height, self._height_at = header.hash, header.number, now
-                # A receipt that was read since this look began may be of a later block than the look's. Such a
-                # head is accepted, but is not at hand, since `recent_block` goes back behind no read receipt.
-                # After a re-organisation `_mined` may be too high: then only looks that begin later count.
+                # A receipt that was read since this look began may be of a later block than the look's.
+                # Such a head is accepted, but is not at hand, since `recent_block` goes back behind no read
+                # receipt. After a re-organisation `_mined` may be too high: looks that begin later do count.
                 is_current = header.number >= self._mined or receipts == self._receipts
                 self._recent = header if is_current else None
             return block, others

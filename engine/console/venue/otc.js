@@ -3,18 +3,19 @@ import { badge, codeOf, copyButton, h, loading, notice, row, show, when } from "
 import { ask, follow } from "/console/shared/http.js";
 import { duration, formatUnits, parseUnits, price, rateOf, signedBps } from "/console/shared/amounts.js";
 import { rowTable } from "/console/shared/rows.js";
-import { isSame } from "./abi.js";
+import { isSame, NATIVE } from "./abi.js";
 import { connect } from "./account.js";
 import { address, onAddress } from "./address.js";
 import { ANYONE, cancelPlan, fillPlan, givenFor, paidFor, postPlan } from "./otc_plan.js";
 import { tokenPicker } from "./picker.js";
 import { poll } from "./poll.js";
 import { review } from "./review.js";
-import { amountOf, explorerUrl, onChange, state, token } from "./state.js";
+import { amountOf, explorerUrl, firstPair, isOneToken, onChange, state, token } from "./state.js";
 
 const PAGE = 200;
 const LOOK_MS = 5_000;
 const AGAIN_MS = 15_000;
+const PAIRS_MOST = 40; // pairs whose mid prices are read: anyone may post orders of any pair
 const LIVES_S = [3_600, 86_400, 604_800, 0];
 const OPEN = ["DRAFT", "PENDING", "SUSPENDED"];
 /** State -> tone, sentence. @type {Record<string, ["good" | "bad" | "warn" | "quiet" | "busy", string]>} */
@@ -117,32 +118,30 @@ export function otcPage(main, rest) {
   return () => { stop(); leave(); forget(); stay(); market.close(); };
 }
 
-/** Mid prices in dollars of the chain's tokens, for a comparison; they come from a quote of one token each. */
+/** The venue's mid prices of the pairs that orders name, read once each while the page is shown. */
 function marketRates() {
-  /** @type {Map<string, number | null>} */ const worth = new Map();
+  /** @type {Map<string, number | null>} */ const rates = new Map();
   let isClosed = false;
-  const key = (/** @type {string} */ address) => address.toLowerCase();
-  const dollars = [...state.tokens.values()].find(({ symbol }) => symbol === "USDC");
-  /** Read a token's mid price once. @param {string} address */
-  async function read(address) {
-    if (worth.has(key(address)) || isClosed || !dollars) return;
-    worth.set(key(address), null);
-    if (isSame(address, dollars.address)) return void worth.set(key(address), 1);
-    const asked = new URLSearchParams({ chainId: String(state.chain?.chainId), base: address, quote: dollars.address, span: "900" });
+  /** Read the mid price of a pair. @param {string} pair @param {string} base @param {string} quote */
+  async function read(pair, base, quote) {
+    if (rates.has(pair) || rates.size >= PAIRS_MOST || isClosed) return;
+    rates.set(pair, null);
+    const asked = new URLSearchParams({ chainId: String(state.chain?.chainId), base, quote, span: "900" });
     const told = await ask(`/prices/history?${asked}`).catch(() => null);
     const point = told?.points.at(-1);
-    if (point) worth.set(key(address), Number(point[4]));
-    else setTimeout(() => worth.delete(key(address)), AGAIN_MS); // the venue has no price yet
+    if (point) rates.set(pair, Number(point[4]));
+    else setTimeout(() => rates.delete(pair), AGAIN_MS); // the venue has no price yet
   }
   return {
-    /** How far an order's price is from mid prices for its taker, in basis points; null if unknown. @param {{makerAsset: string, takerAsset: string, makerAmount: string, takerAmount: string}} order */
-    against(order) {
-      for (const address of [order.makerAsset, order.takerAsset]) read(address);
-      const [one, other] = [worth.get(key(order.makerAsset)), worth.get(key(order.takerAsset))];
-      const [sell, buy] = [token(order.makerAsset), token(order.takerAsset)];
-      const asked = rateOf(BigInt(order.makerAmount), sell.decimals, BigInt(order.takerAmount), buy.decimals);
-      if (!one || !other || asked === null || !sell.isListed || !buy.isListed) return null;
-      return (Number(asked) / 1e18 / (one / other) - 1) * 10_000;
+    /** How far an order's price is from the mid price for its taker, in basis points; null if unknown. @param {{makerAsset: string, takerAsset: string, makerAmount: string, takerAmount: string}} order */
+    against({ makerAsset, takerAsset, makerAmount, takerAmount }) {
+      const [sell, buy] = [token(makerAsset), token(takerAsset)];
+      if (!sell.isListed || !buy.isListed || isOneToken(sell, buy)) return null;
+      const pair = `${makerAsset} ${takerAsset}`.toLowerCase();
+      read(pair, makerAsset, takerAsset);
+      const rate = rates.get(pair);
+      const asked = rateOf(BigInt(makerAmount), sell.decimals, BigInt(takerAmount), buy.decimals);
+      return !rate || asked === null ? null : (Number(asked) / 1e18 / rate - 1) * 10_000;
     },
     close() { isClosed = true; },
   };
@@ -150,9 +149,10 @@ function marketRates() {
 
 /** The form of a new order. @param {ReturnType<typeof marketRates>} market @param {(plan: import("./trade_plan.js").Plan) => void} agreed */
 function newOrder(market, agreed) {
-  const tokens = [...state.tokens.values()].filter(({ symbol }) => !["ETH", "POL", "BNB", "MATIC"].includes(symbol));
-  const sell = tokenPicker("I sell", () => tokens, tokens.find(({ symbol }) => symbol === "WETH") ?? tokens[0], () => holdings());
-  const buy = tokenPicker("I want", () => tokens, tokens.find(({ symbol }) => symbol === "USDC") ?? tokens[1] ?? tokens[0], () => update());
+  const tokens = [...state.tokens.values()].filter(({ address }) => !isSame(address, NATIVE)); // the contract moves ERC-20 tokens alone
+  const [first, second] = firstPair(tokens);
+  const sell = tokenPicker("I sell", () => tokens, first, () => holdings());
+  const buy = tokenPicker("I want", () => tokens, second, () => update());
   const field = (/** @type {string} */ id, placeholder = "0") => /** @type {HTMLInputElement} */ (h("input", { id, inputmode: "decimal", autocomplete: "off", placeholder, oninput: () => update() }));
   const [give, get, taker] = [field("otc-give"), field("otc-get"), /** @type {HTMLInputElement} */ (h("input", { autocomplete: "off", spellcheck: "false", placeholder: "anyone", oninput: () => update() }))];
   const life = /** @type {HTMLSelectElement} */ (h("select", {}, LIVES_S.map((value) => h("option", { value: String(value), selected: value === 86_400 }, value ? duration(value) : "no end"))));

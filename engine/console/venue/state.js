@@ -70,6 +70,12 @@ export const amount = (raw, address, digits, chainId) => amountOf(raw, token(add
 /** Whether two tokens have no price in one another: they are the same, or the native token and its wrapped form. @param {Token} one @param {Token} other */
 export const isOneToken = (one, other) => one.address.toLowerCase() === other.address.toLowerCase() || one.symbol === `W${other.symbol}` || other.symbol === `W${one.symbol}`;
 
+/** The tokens of a first trade: the wrapped native one for dollars, or the first two that differ. @param {Token[]} tokens @returns {[Token, Token]} */
+export function firstPair(tokens) {
+  const first = tokens.find(({ symbol }) => ["WETH", "WPOL", "WBNB"].includes(symbol)) ?? tokens[0];
+  return [first, tokens.find(({ symbol }) => symbol === "USDC" && symbol !== first.symbol) ?? tokens.find((each) => !isOneToken(each, first)) ?? first];
+}
+
 /** A block explorer's page, or null where the chain has no explorer. @param {number} chainId @param {"tx" | "address"} kind @param {string} text */
 export function explorerUrl(chainId, kind, text) {
   const base = state.chains.find((chain) => chain.chainId === Number(chainId))?.explorerUrl;

@@ -7,7 +7,7 @@ import { tokenPicker } from "./picker.js";
 import { bridgeOf, deltaAmounts, deltaWorths, marketAmounts, onBridge } from "./quote_feed.js";
 import { makerShares } from "./route_view.js";
 import { bounded, mostOf, sliceOf } from "./schedule.js";
-import { amount, amountOf, chainName, isOneToken, state, token } from "./state.js";
+import { amount, amountOf, chainName, firstPair, isOneToken, state, token } from "./state.js";
 
 export const KINDS = /** @type {const} */ ({
   SWAP: { name: "Swap", hint: "Makers sign prices now; you send the transaction and pay its gas." },
@@ -39,12 +39,6 @@ const propose = (input, text) => {
 };
 /** Make the letters of a long amount smaller. @param {HTMLInputElement} input */
 const fit = (input) => input.classList.toggle("long", input.value.length > 8);
-
-/** The tokens of the first trade: the wrapped native one for dollars. @param {import("./state.js").Token[]} tokens */
-function firstPair(tokens) {
-  const first = tokens.find(({ symbol }) => ["WETH", "WPOL", "WBNB"].includes(symbol)) ?? tokens[0];
-  return [first, tokens.find(({ symbol }) => symbol === "USDC" && symbol !== first.symbol) ?? tokens.find((each) => !isOneToken(each, first)) ?? first];
-}
 
 /** @param {{onAsk: () => void, onReview: () => void}} listeners `onAsk`: another price is wanted */
 export function tradeForm({ onAsk, onReview }) {

@@ -11,7 +11,6 @@ Choice: An answer is kept for DEPTH_LIFE_S for all callers: a page asks for it a
 
 from collections.abc import Callable, Generator
 from decimal import Decimal
-from math import log10
 
 from ....codecs.messages.resource_messages import (
     DepthLevel,
@@ -21,7 +20,6 @@ from ....codecs.messages.resource_messages import (
 )
 from ....codecs.messages.vocabulary import Side
 from ....codecs.messages.wire import encode
-from ....config.errors import InvalidInput
 from ....config.limits import DEPTH_UNIT_USD
 from ....config.timeouts import DEPTH_LIFE_S
 from ....feeds.slices import Slices
@@ -33,6 +31,7 @@ from ..routing.tokens import ListedToken
 from ..served.served_chain import ServedChain, ServedChains, served_chain_at
 
 SIZES = (1, 5, 20, 50, 100)
+_COST = 2 * len(SIZES)  # as that many quotes: a route for each size on each side
 
 
 def unit_of(worth_usd: Decimal | None, decimals: int) -> int:
@@ -42,7 +41,7 @@ def unit_of(worth_usd: Decimal | None, decimals: int) -> int:
         worth_usd: worth of one whole token; None or 0 if unknown, which counts as DEPTH_UNIT_USD.
         decimals: decimals of the token; the least size is at least one raw unit.
     """
-    power = round(log10(DEPTH_UNIT_USD / worth_usd)) if worth_usd else 0
+    power = round((DEPTH_UNIT_USD / worth_usd).log10()) if worth_usd else 0
     unit: int = 10 ** max(0, decimals + power)
     return unit
 
@@ -67,7 +66,7 @@ class PriceDepth:
                 method="GET",
                 path="/prices/depth",
                 coroutine=self._show,
-                cost=5,
+                cost=_COST,
                 group="Resources",
                 summary="What five sizes of a token cost on both sides of a pair",
                 detail="`bids` sell the size, `asks` buy it: amounts of `quote` before gas, by the makers' "
@@ -80,9 +79,7 @@ class PriceDepth:
     async def _show(self, call: HttpCall) -> Reply:
         query = decode_price_depth_query(call.request.query or b"")
         served = served_chain_at(self._chains, query.chain_id, "chainId")
-        base, quote = served.tokens.listed(query.base, "base"), served.tokens.listed(query.quote, "quote")
-        if base.routed == quote.routed:
-            raise InvalidInput(field="quote", expected="another token than base", got=query.quote)
+        base, quote = served.tokens.listed_pair(query.base, query.quote)
 
         async def make() -> bytes:
             return encode(await self._slices.work(_depth(served, base, quote)))

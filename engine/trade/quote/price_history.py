@@ -151,9 +151,7 @@ class PriceHistory:
     async def _show(self, call: HttpCall) -> Reply:
         query = decode_price_history_query(call.request.query or b"")
         served = served_chain_at(self._chains, query.chain_id, "chainId")
-        base, quote = served.tokens.listed(query.base, "base"), served.tokens.listed(query.quote, "quote")
-        if base.routed == quote.routed:
-            raise InvalidInput(field="quote", expected="another token than base", got=query.quote)
+        base, quote = served.tokens.listed_pair(query.base, query.quote)
         step_s = step_of(query.span, query.step)
         answer = PriceHistoryAnswer(
             chain_id=served.chain_id, base=base.text, quote=quote.text, step=step_s, points=()

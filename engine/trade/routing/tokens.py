@@ -14,7 +14,7 @@ from msgspec import Struct
 
 from ....codecs.trading_token import NATIVE_TOKEN, parse_trading_token
 from ....config import limits
-from ....config.errors import NoRoute, TokenNotSupported
+from ....config.errors import InvalidInput, NoRoute, TokenNotSupported
 from ....config.tokens import TokenSettings
 from ....crypto.addresses import parse_address, to_checksum
 
@@ -105,6 +105,19 @@ class TokenTable:
         found = self._by_symbol.get(text) or self.by_address.get(parse_address(text, field))
         if found is None:
             raise TokenNotSupported(field=field, expected="a token of GET /tokens", got=text)
+        return found
+
+    def listed_pair(self, base: str, quote: str) -> tuple[ListedToken, ListedToken]:
+        """Return the two listed tokens that the parameters `base` and `quote` name, as `listed` finds each.
+
+        Raises:
+            InvalidInput: a text is neither a listed symbol nor an address, or both name the same token, the
+                native token and its wrapped form included.
+            TokenNotSupported: a token is not listed.
+        """
+        found = self.listed(base, "base"), self.listed(quote, "quote")
+        if found[0].routed == found[1].routed:
+            raise InvalidInput(field="quote", expected="another token than base", got=quote)
         return found
 
     def _add(self, token: ListedToken) -> None:

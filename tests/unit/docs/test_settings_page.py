@@ -36,6 +36,7 @@ def test_the_committed_page_is_made_of_the_structs() -> None:
         '| `tier` | `"fast"`, `"standard"` | absent |',
         "| `amounts` | list of 2 decimal numbers | `[10, 100000]` |",
         "| `secret` | secret reference | required |",
+        "but a burst of 16 at least. |",
     ],
 )
 def test_a_row_says_type_bounds_and_default(row: str) -> None:

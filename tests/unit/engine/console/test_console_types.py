@@ -16,7 +16,7 @@ pytestmark = pytest.mark.oracle
 
 
 async def checked(folder: Path, **files: str) -> str:
-    """What the compiler says of the console's scripts, and of scripts beside them."""
+    """Messages of the compiler about the console's scripts, and about scripts beside them."""
     program("npm-packages")
     async with a_quiet_venue(folder) as venue:
         document = await venue.get("/openapi.json")
