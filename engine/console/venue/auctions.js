@@ -19,9 +19,6 @@ const trade = ({ side, srcAmount, srcToken, destAmount, destToken }) => (side ==
   ? `sell ${amount(srcAmount, srcToken)} for ≥ ${amount(destAmount, destToken)}` : `buy ${amount(destAmount, destToken)} for ≤ ${amount(srcAmount, srcToken)}`);
 /** Token in which the bids on an order compete. @param {Api_AuctionedOrder} order */
 const competed = (order) => (order.side === "SELL" ? order.destToken : order.srcToken);
-/** Promises net of gas, the best first. @param {any} order @returns {bigint[]} */
-const nets = ({ bids, side }) => bids.flatMap((/** @type {Api_AuctionBid} */ { netAmount }) => (netAmount === null ? [] : [BigInt(netAmount)]))
-  .sort((/** @type {bigint} */ one, /** @type {bigint} */ other) => Number(side === "SELL" ? other - one : one - other));
 /** Surplus of the winner over the limit, in basis points; null without a winner. @param {Api_AuctionedOrder} order */
 function surplusBps(order) {
   const won = order.bids.find((bid) => bid.agent === order.winner);
@@ -45,8 +42,8 @@ export function auctionsPage(main, rest) {
       { name: "Trade", cell: (/** @type {any} */ one) => trade(one.order) },
       { name: "Closed", cell: (one) => when(one.round.closedAt) },
       { name: "Bids", isNumber: true, isWide: true, cell: (one) => String(one.order.bids.length + one.order.bidsLeftOut) },
-      { name: "Best, after gas", isNumber: true, isWide: true, cell: (one) => (nets(one.order).length ? amount(nets(one.order)[0], competed(one.order)) : "–") },
-      { name: "Margin to the second", isNumber: true, isWide: true, cell: (one) => margin(one.order) },
+      { name: "Best, after gas", isNumber: true, isWide: true, cell: ({ order }) => (order.bids[0]?.netAmount ? amount(order.bids[0].netAmount, competed(order)) : "–") },
+      { name: "Margin to the second", isNumber: true, isWide: true, cell: ({ order }) => (order.marginAmount ? amount(order.marginAmount, competed(order), 4) : "–") },
       { name: "Surplus", isNumber: true, isWide: true, cell: (one) => { const bps = surplusBps(one.order); return bps === null ? "–" : signedBps(bps); } },
       { name: "Winner", cell: (one) => (one.order.winner ? badge(agentName(one.order.winner), "good") : badge(one.order.bids.length ? "none" : "no bids", "quiet")) },
     ],
@@ -146,11 +143,4 @@ export function auctionsPage(main, rest) {
   });
   const stay = onAddress("auctions", open);
   return () => { stop(); forget(); stay(); };
-}
-
-/** How far the best promise is ahead of the second. @param {Api_AuctionedOrder} order */
-function margin(order) {
-  const [best, second] = nets(order);
-  if (second === undefined) return "–";
-  return amount(order.side === "SELL" ? best - second : second - best, competed(order), 4);
 }
